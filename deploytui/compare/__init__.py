@@ -1,0 +1,1 @@
+"""Which records may be compared, and how far they differ. Pure."""

@@ -1,0 +1,1 @@
+"""How each engine is found, launched, asked and understood."""

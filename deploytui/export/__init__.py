@@ -1,0 +1,1 @@
+"""Results out: JSON, saved profiles."""

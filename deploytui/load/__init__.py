@@ -1,0 +1,1 @@
+"""The load generator: bytes to chunks, connections, worker process."""

@@ -1,0 +1,1 @@
+"""What is to be done: cases, steps, prompts, the workload key. Pure."""

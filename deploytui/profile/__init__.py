@@ -1,0 +1,1 @@
+"""TOML in, profiles out: the schema, its errors, its files."""

@@ -1,0 +1,1 @@
+"""Fixed tasks and the checkers that score the answers."""

@@ -1,0 +1,1 @@
+"""What happened in a session: events, their fold, and the numbers. Pure."""

@@ -1,0 +1,80 @@
+"""The numbers of one repeat, or of all repeats of a candidate at one point."""
+
+from msgspec import Struct
+
+from deploytui.record.facts import Distribution, Share
+
+
+class Spread(Struct, frozen=True, kw_only=True):
+    """Smallest, middle and largest of integer counts; all None of nothing."""
+
+    n: int
+    min: int | None = None
+    median: float | None = None
+    max: int | None = None
+
+
+class ToolError(Struct, frozen=True, kw_only=True):
+    """What the tool itself may have added: the clock used, its own lag, and reads that held several tokens."""
+
+    clock: str = "user"
+    lag_ms_p99: float | None = None
+    lag_ms_max: float | None = None
+    multi_chunk_read_share: float | None = None
+    worker_cpu_share: float | None = None
+    client_bound: bool = False
+
+
+class Metrics(Struct, frozen=True, kw_only=True):
+    """Latencies [s], rates [1/s] and shares of a set of requests; latencies are of successful requests only."""
+
+    requests: int
+    ok: int
+    duration_s: float | None
+    ttfr: Distribution
+    ttft: Distribution
+    ttfo: Distribution
+    tpot: Distribution
+    icl: Distribution
+    e2e: Distribution
+    connect: Distribution
+    tokens_per_chunk: float | None
+    output_tok_s: float | None
+    steady_output_tok_s: float | None
+    request_s: float | None
+    goodput: float | None
+    """None when no per-request gate is set."""
+    success_rate: Share
+    prompt_tokens: Spread
+    output_tokens: Spread
+    short_outputs: int
+    """Successful requests that ended before the asked length."""
+    cached_tokens: int | None
+    """Prompt tokens the engine took from its prefix cache; None when it does not tell."""
+    burst_share: float | None
+    """Share of gaps between chunks under 0.2 ms; near 1 for a stream that is not incremental."""
+    errors: dict[str, int] = {}
+    """Failed requests by kind."""
+    flags: dict[str, int] = {}
+    """Requests with something to note, by flag."""
+    tool: ToolError = ToolError()
+
+
+class TaskScore(Struct, frozen=True, kw_only=True):
+    """One quality task; `score` over all its items, `answered` says how many gave text at all."""
+
+    task: str
+    sha256: str
+    score: Share
+    answered: Share
+    format_pass: Share
+    degenerate: int = 0
+
+
+class Quality(Struct, frozen=True, kw_only=True):
+    """All tasks of a candidate together."""
+
+    score: Share
+    answered: Share
+    format_pass: Share
+    tasks: tuple[TaskScore, ...] = ()

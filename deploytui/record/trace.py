@@ -1,0 +1,44 @@
+"""One request as the client saw it: a line of `requests.w0.jsonl`."""
+
+from msgspec import Struct
+
+
+class RequestRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One request; stamps are `time.monotonic_ns()` of the worker's host, None for what did not come."""
+
+    id: int
+    """Within its step, as sent in `X-Request-Id`."""
+    user: int = 0
+    sent_ns: int
+    scheduled_ns: int | None = None
+    connect_ns: int | None = None
+    """How long connection set-up took [ns]; None on a reused connection."""
+    first_chunk_ns: int | None = None
+    """First event of any kind (TTFR)."""
+    first_token_ns: int | None = None
+    """First generated text of any channel (TTFT)."""
+    first_content_ns: int | None = None
+    """First text that is not reasoning (TTFO)."""
+    last_token_ns: int | None = None
+    end_ns: int
+    chunks: int = 0
+    """Chunks that carried generated text; their stamps are in the stamps sidecar."""
+    multi_chunk_reads: int = 0
+    """Reads that held more than one generated chunk, which then share a stamp."""
+    reads: int = 0
+    output_tokens: int | None = None
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    finish_reason: str | None = None
+    http_status: int | None = None
+    ok: bool
+    error_kind: str | None = None
+    """`http_429`, `stream_error`, `truncated`, `empty`, `timeout`, `connect`, `reset`, `not_a_stream`,
+    `line_too_long`."""
+    error: str | None = None
+    flags: tuple[str, ...] = ()
+    """`no_done`, `no_finish_reason`, `usage_fell`, `reconnected`, `bad_utf8`, `unterminated`."""
+    text: str | None = None
+    """The content, only where it was asked to be kept."""
+    reasoning: str | None = None
+    tool_call: bool = False

@@ -1,0 +1,1 @@
+"""The runner: walks the plan, owns every process, writes the journal."""

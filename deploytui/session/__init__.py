@@ -1,0 +1,1 @@
+"""The session folder: lock, journal, control socket, list."""

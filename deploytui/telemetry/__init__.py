@@ -1,0 +1,1 @@
+"""Readings of devices and memory, from a process of their own."""
