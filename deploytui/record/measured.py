@@ -53,6 +53,9 @@ class Metrics(Struct, frozen=True, kw_only=True):
     """Prompt tokens the engine took from its prefix cache; None when it does not tell."""
     burst_share: float | None
     """Share of gaps between chunks under 0.2 ms; near 1 for a stream that is not incremental."""
+    bounds: dict[str, tuple[float, float]] = {}
+    """The 95 % order-statistic interval [s] of each percentile a gate may rest on, by a key such as `ttft.p95`; absent
+    where the percentile is. Journalled because it needs the raw sample."""
     errors: dict[str, int] = {}
     """Failed requests by kind."""
     flags: dict[str, int] = {}

@@ -1,0 +1,5 @@
+"""`python -m deploytui`."""
+
+from deploytui.cli import main
+
+main()

@@ -1,0 +1,91 @@
+"""What a profile would do, before anything of it runs: each case, the one-factor audit, samples, keys without effect."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import anyio
+import msgspec
+from msgspec import Struct
+
+from deploytui.check.cases import Ask, CaseCheck, check_case
+from deploytui.check.probe import run_probe
+from deploytui.engine.protocol import Probe, Probed
+from deploytui.plan.audit import confounded
+from deploytui.plan.samples import sample_faults, sample_needs
+from deploytui.profile.inert import not_acted_on, unrunnable
+from deploytui.profile.schema import Candidate, Gates, Profile
+
+NO_BASELINE = "No baseline is named, so no candidate is held against another."
+
+
+class CheckReport(Struct, frozen=True, kw_only=True):
+    """Everything `check` found; texts are sentences."""
+
+    profile: str
+    cases: tuple[CaseCheck, ...]
+    unrunnable: str | None
+    """Why the workload can't be run as asked; None when it can."""
+    audit: tuple[str, ...]
+    """One line for each candidate that differs from the baseline in more than one factor."""
+    samples: tuple[str, ...]
+    """One line for each percentile that decides something."""
+    evidence: tuple[str, ...]
+    """What will keep the decision at `tune`, with its code."""
+    not_acted_on: tuple[str, ...]
+
+    @property
+    def ready(self) -> bool:
+        """Whether a run would measure at least one candidate."""
+        return self.unrunnable is None and any(case.status == "ready" for case in self.cases)
+
+
+async def check_profile(profile: Profile, base_dir: Path, cache_dir: Path) -> CheckReport:
+    """Check a whole profile; starts no engine and downloads nothing."""
+    ask = asked_once(run_probe)
+    cases = [await check_case(profile, candidate, base_dir, cache_dir, ask) for candidate in profile.candidates]
+    return CheckReport(
+        profile=profile.name,
+        cases=tuple(cases),
+        unrunnable=unrunnable(profile),
+        audit=tuple([line async for line in _audit(profile, base_dir, cache_dir, ask)]),
+        samples=tuple(need.text for need in sample_needs(profile)),
+        evidence=tuple(_evidence(profile)),
+        not_acted_on=not_acted_on(profile),
+    )
+
+
+def asked_once(ask: Ask) -> Ask:
+    """The same, but a probe that was run before is answered from memory; several at once wait for one another."""
+    told: dict[bytes, Probed] = {}
+    turn = anyio.Lock()
+
+    async def once(probe: Probe) -> Probed:
+        key = msgspec.json.encode(probe, order="sorted")
+        async with turn:
+            if key not in told:
+                told[key] = await ask(probe)
+            return told[key]
+
+    return once
+
+
+async def _audit(profile: Profile, base_dir: Path, cache_dir: Path, ask: Ask) -> AsyncIterator[str]:
+    if profile.baseline is None:
+        yield NO_BASELINE
+    for found in confounded(profile):
+        steps = [step for step in found.steps if await _is_ready(profile, step.candidate, base_dir, cache_dir, ask)]
+        yield msgspec.structs.replace(found, steps=tuple(steps)).text
+
+
+async def _is_ready(profile: Profile, candidate: Candidate, base_dir: Path, cache_dir: Path, ask: Ask) -> bool:
+    return (await check_case(profile, candidate, base_dir, cache_dir, ask)).status == "ready"
+
+
+def _evidence(profile: Profile) -> Iterator[str]:
+    """Why the decision can't be more than `tune`, whatever is measured."""
+    if profile.gates == Gates():
+        yield "nothing_asked: no gate is set, so nothing can be accepted. Add [gates]."
+    if not profile.quality.tasks:
+        yield 'quality_not_measured: no quality task is set. Add [quality] with tasks = ["builtin:basic"].'
+    for fault in sample_faults(profile):
+        yield f"{fault.code}: {fault.text}"

@@ -1,0 +1,89 @@
+"""The reports of `check` and `doctor` as plain text."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from deploytui.check.cases import CaseCheck
+from deploytui.check.report import CheckReport
+from deploytui.record.facts import Artifact, Failure
+from deploytui.units import GIB
+
+MARKS = {"ready": "ready", "invalid_config": "invalid_config", "unsupported": "unsupported"}
+STATUS_WIDTH = max(map(len, MARKS)) + 2
+MIB = 1 << 20
+
+
+def check_text(report: CheckReport) -> str:
+    """The report as lines with a newline at the end of each; foreign control characters are made visible."""
+    return "".join(f"{line}\n" for line in _check_lines(report))
+
+
+def _check_lines(report: CheckReport) -> Iterator[str]:
+    ready = sum(case.status == "ready" for case in report.cases)
+    yield plain(f"{report.profile}: {ready} of {len(report.cases)} candidates ready")
+    width = max(len(case.name) for case in report.cases)
+    for case in report.cases:
+        yield from _case_lines(case, width)
+    if report.unrunnable:
+        yield from section("The workload can't be run", [report.unrunnable])
+    yield from section("One-factor audit", report.audit or ["Every candidate differs from the baseline in one factor."])
+    yield from section("Samples", report.samples or ["No percentile decides anything."])
+    yield from section("The decision will be tune", report.evidence)
+    yield from section("Read, but not acted on yet", report.not_acted_on)
+
+
+def _case_lines(case: CaseCheck, width: int) -> Iterator[str]:
+    yield plain(f"  {case.status:<{STATUS_WIDTH}}{case.name:<{width}}  {_said(case)}").rstrip()
+    indent = " " * (STATUS_WIDTH + width + 4)
+    if case.failure:
+        yield from (indent + line for line in failure_details(case.failure))
+    yield from (indent + plain(note) for note in case.notes)
+
+
+def _said(case: CaseCheck) -> str:
+    if case.failure:
+        return f"{case.failure.kind}: {case.failure.what}"
+    version = f" {case.probed.version}" if case.probed and case.probed.version else ""
+    return ", ".join([f"{case.engine}{version}", *_artifact_words(case.artifact)])
+
+
+def _artifact_words(artifact: Artifact | None) -> Iterator[str]:
+    if artifact is None:
+        return
+    kind = " ".join(word for word in (artifact.format, artifact.quantization) if word)
+    if kind:
+        yield kind
+    if artifact.bytes is not None:
+        yield size(artifact.bytes)
+
+
+def failure_details(failure: Failure) -> Iterator[str]:
+    """The engine's words and the remedy, a line each."""
+    for line in failure.why.splitlines():
+        yield plain(f"| {line}")
+    if failure.fix:
+        yield plain(failure.fix)
+
+
+def section(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """A blank line, a title and its lines; nothing when there are no lines."""
+    body = list(lines)
+    if body:
+        yield ""
+        yield f"{title}:"
+        yield from (f"  {plain(line)}" for line in body)
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows with their columns aligned."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
+    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def size(count: int) -> str:
+    """A number of bytes in MiB or GiB."""
+    return f"{count / GIB:.1f} GiB" if count >= GIB else f"{count / MIB:.1f} MiB"
+
+
+def plain(text: str) -> str:
+    """The text on one line, with every sign a terminal might obey written as an escape."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)

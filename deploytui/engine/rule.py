@@ -1,0 +1,21 @@
+"""What engines write when they fail, as data: a line that decides, its kind, and what to say of it."""
+
+from msgspec import Struct
+
+from deploytui.record.words import FailureKind
+
+
+class Rule(Struct, frozen=True, kw_only=True):
+    """A line that holds `mark` and matches `pattern`, once a line with `after` was seen; groups fill the texts."""
+
+    mark: str
+    kind: FailureKind
+    what: str
+    fix: str
+    pattern: str = ""
+    after: str = ""
+
+
+def rules(kind: FailureKind, what: str, fix: str, *marks: str, pattern: str = "", after: str = "") -> tuple[Rule, ...]:
+    """One rule for each mark."""
+    return tuple(Rule(mark=mark, kind=kind, what=what, fix=fix, pattern=pattern, after=after) for mark in marks)

@@ -1,0 +1,1 @@
+"""Scripts run by path in any interpreter; they import nothing of ours."""

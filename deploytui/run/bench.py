@@ -1,0 +1,92 @@
+"""A candidate with its engine at the door, and the loads put on it."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from deploytui.engine.protocol import Engine
+from deploytui.load.orders import LoadOrder, Report
+from deploytui.profile.schema import Candidate, Sampling, Workload
+from deploytui.record.facts import Failure
+from deploytui.record.keys import StepKey
+from deploytui.run.context import Context
+from deploytui.run.failing import why_it_died
+from deploytui.run.keeping import Kept
+from deploytui.run.loads import run_load
+from deploytui.session.folder import safe_name
+
+
+@dataclass
+class Bench:
+    """A launched candidate; `kept` is None for an endpoint that runs already."""
+
+    candidate: Candidate
+    engine: Engine
+    base_url: str
+    folder: Path
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
+    served_model: str = ""
+    kept: Kept | None = None
+    gpu_uuids: tuple[str, ...] = ()
+    serves: bool = False
+    """Whether it has answered."""
+
+    def died(self) -> Failure:
+        """Why the engine's process is gone."""
+        assert self.kept is not None
+        return why_it_died(self.engine, self.kept, self.folder, "serving" if self.serves else "loading")
+
+
+def sampling_body(sampling: Sampling) -> dict[str, Any]:
+    """The sampling fields of each request: all that are set, and those that engines would fill in themselves."""
+    optional = {
+        "top_k": sampling.top_k,
+        "min_p": sampling.min_p,
+        "repetition_penalty": sampling.repetition_penalty,
+    }
+    body: dict[str, Any] = {"temperature": sampling.temperature, "top_p": sampling.top_p}
+    body |= {key: value for key, value in optional.items() if value is not None}
+    return body | ({"ignore_eos": True} if sampling.ignore_eos else {})
+
+
+def load_order(ctx: Context, bench: Bench, prompts: Path, label: str, *, sampling: Sampling, **more: Any) -> LoadOrder:
+    """An order for one load on the bench; `label` names its files."""
+    workload: Workload = ctx.profile.workload
+    return LoadOrder(
+        base_url=bench.base_url,
+        endpoint=more.pop("endpoint", workload.endpoint),
+        model=bench.served_model,
+        headers=bench.headers,
+        body={**sampling_body(sampling), "seed": workload.seed, **bench.engine.body(bench.candidate)},
+        prompts=str(prompts),
+        request_timeout_s=ctx.profile.timeouts.request,
+        records=str(bench.folder / f"{label}.requests.w0.jsonl"),
+        stamps=str(bench.folder / f"{label}.stamps.w0.bin"),
+        **more,
+    )
+
+
+async def put_load(ctx: Context, bench: Bench, order: LoadOrder) -> Report:
+    """Run one load; files of an earlier try of the same step make room first."""
+    _make_room(order)
+    ctx.ticker.begin_load()
+    try:
+        return await run_load(
+            order,
+            session=ctx.folder.id,
+            errors=bench.folder / "workers.log",
+            hear=ctx.ticker.hear,
+        )
+    finally:
+        ctx.ticker.end_load()
+
+
+def _make_room(order: LoadOrder) -> None:
+    for path in (order.records, order.stamps):
+        Path(path).unlink(missing_ok=True)
+
+
+def step_label(key: StepKey) -> str:
+    """The step's part of a file name within the candidate's folder."""
+    what = f"r{key.repeat}" if key.repeat is not None else f"task-{safe_name(key.task or '')}"
+    return f"l{key.launch}.p{key.point}.{what}"

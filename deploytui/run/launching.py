@@ -1,0 +1,209 @@
+"""An engine from its argv to a served model, and its end: stopped, reaped, its memory looked for."""
+
+import secrets
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import anyio
+from msgspec.structs import replace
+
+from deploytui.check.cases import CaseCheck
+from deploytui.engine.openai import api_key
+from deploytui.engine.protocol import Engine, Launch, Place
+from deploytui.profile.schema import Candidate
+from deploytui.record.events import EngineRead, Freed, PhaseEnded, PhaseStarted, Progress, StatusSet
+from deploytui.record.facts import EngineFacts, Failure
+from deploytui.run.bench import Bench
+from deploytui.run.children import marked
+from deploytui.run.context import Context
+from deploytui.run.doors import door, get_json
+from deploytui.run.failing import CandidateFailed, last_line
+from deploytui.run.keeping import kept
+from deploytui.run.loading import Loaded, load
+from deploytui.run.measuring import concurrency
+from deploytui.run.recorder import now_ns
+from deploytui.units import NS
+
+GRACE_S = 10.0
+"""How long an engine may take to end nicely [s]."""
+TEMPLATE_ROOM = 256
+"""Tokens kept for a question with its template, beside its answer."""
+NOTE_S = 1.0
+"""Between two progress events while an engine loads [s]."""
+
+
+@asynccontextmanager
+async def launched(
+    ctx: Context, candidate: Candidate, engine: Engine, check: CaseCheck, folder: Path
+) -> AsyncIterator[Bench]:
+    """The candidate's engine, started and kept; an endpoint that runs already is only named."""
+    if not engine.launches:
+        yield _attached(candidate, engine, folder)
+        return
+    bench, launch, gpus = _planned_launch(ctx, candidate, engine, check, folder)
+    env = marked(ctx.folder.id, **gpus, **launch.env, **candidate.env)
+    ctx.recorder.say(EngineRead(at_ns=now_ns(), candidate=candidate.name, engine=_facts(bench, check, launch)))
+    began = now_ns()
+    try:
+        async with kept(launch.argv, env=env, folder=folder, grace_s=GRACE_S, hurry=ctx.halt.hurry) as bench.kept:
+            ctx.ticker.watch(candidate.name, bench.gpu_uuids)
+            try:
+                yield bench
+            finally:
+                began = now_ns()
+                ctx.recorder.say(PhaseStarted(at_ns=began, candidate=candidate.name, phase="stopping"))
+    finally:
+        _freed(ctx, bench, began)
+
+
+def _attached(candidate: Candidate, engine: Engine, folder: Path) -> Bench:
+    door_only = engine.launch(candidate, Place(port=0, model_path=None, concurrency=0, context_tokens=0))
+    bench = Bench(candidate, engine, door_only.base_url, folder, served_model=door_only.served_model)
+    if (key := api_key(candidate)) is not None:
+        bench.headers["Authorization"] = f"Bearer {key}"
+    return bench
+
+
+def _planned_launch(
+    ctx: Context, candidate: Candidate, engine: Engine, check: CaseCheck, folder: Path
+) -> tuple[Bench, Launch, dict[str, str]]:
+    key = secrets.token_urlsafe(24)
+    gpu_uuids = ctx.ticker.choose_gpus(candidate)
+    place = Place(
+        port=_port(candidate),
+        model_path=check.model_path,
+        concurrency=max(concurrency(ctx), ctx.profile.quality.concurrency if ctx.profile.quality.tasks else 1),
+        context_tokens=_context(ctx),
+        gpu_uuids=gpu_uuids,
+        api_key=key,
+    )
+    launch = engine.launch(candidate, place)
+    bench = Bench(candidate, engine, launch.base_url, folder, {"Authorization": f"Bearer {key}"}, gpu_uuids=gpu_uuids)
+    bench.served_model = launch.served_model
+    gpus = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(gpu_uuids)} if gpu_uuids else {}
+    return bench, launch, gpus
+
+
+def _context(ctx: Context) -> int:
+    """Tokens of the longest request: the workload's, or a quality item's answer with room for its question."""
+    workload, quality = ctx.profile.workload, ctx.profile.quality
+    asked = (workload.prompt_tokens or 0) + workload.output_tokens
+    return max(asked, quality.max_tokens + TEMPLATE_ROOM if quality.tasks else 0)
+
+
+def _port(candidate: Candidate) -> int:
+    """The port of the candidate's `base_url` if it has one and nobody listens there, else a free one."""
+    wanted = urlsplit(candidate.base_url).port or 0 if candidate.base_url else 0
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError as error:
+            raise CandidateFailed(_taken(candidate.name, wanted, error)) from error
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _taken(name: str, port: int, error: OSError) -> Failure:
+    return Failure(
+        kind="port_in_use",
+        what=f"{name}: port {port} on 127.0.0.1 is taken.",
+        why=str(error),
+        fix="Stop what listens there, or leave out `base_url` to get a free port.",
+    )
+
+
+def _facts(bench: Bench, check: CaseCheck, launch: Launch) -> EngineFacts:
+    return EngineFacts(
+        name=bench.engine.name,
+        version=check.probed.version if check.probed else None,
+        argv=launch.shown_argv or launch.argv,
+        base_url=launch.base_url,
+        served_model=launch.served_model,
+        device=bench.candidate.device,
+        simulated=bench.engine.simulated,
+    )
+
+
+async def serving(ctx: Context, bench: Bench) -> Loaded:
+    """Wait until the engine serves; its status, and what it tells of itself, go to the record."""
+    name = bench.candidate.name
+    launch_s = await _started(ctx, bench)
+    async with ctx.phase(name, "loading") as evidence, door(bench.base_url, bench.headers) as calls:
+        loaded = await load(
+            calls,
+            bench.engine,
+            bench.kept,
+            wanted=bench.served_model,
+            endpoint=ctx.profile.workload.endpoint,
+            timeout_s=ctx.profile.timeouts.load,
+            died=bench.died,
+            note=_noter(ctx, bench),
+        )
+        bench.served_model, bench.serves = loaded.served_model, True
+        evidence["load_s"], evidence["first_token_s"] = loaded.load_s, loaded.first_token_s
+        answers = {path: await get_json(calls, path) for path in bench.engine.readback_paths}
+    known = ctx.row(name).engine or EngineFacts(
+        name=bench.engine.name, base_url=bench.base_url, simulated=bench.engine.simulated
+    )
+    pid = bench.kept.pid if bench.kept else None
+    facts = bench.engine.readback(replace(known, served_model=loaded.served_model, pid=pid), answers)
+    ctx.recorder.say(EngineRead(at_ns=now_ns(), candidate=name, engine=facts))
+    ctx.recorder.say(StatusSet(at_ns=now_ns(), candidate=name, status="load_success"))
+    ctx.ticker.loaded()
+    return replace(loaded, launch_s=launch_s)
+
+
+async def _started(ctx: Context, bench: Bench) -> float | None:
+    """How long the process took to start [s]; None for an endpoint that runs already."""
+    if bench.kept is None:
+        return None
+    began = time.monotonic()
+    async with ctx.phase(bench.candidate.name, "launching") as evidence:
+        with anyio.fail_after(ctx.profile.timeouts.load):
+            await bench.kept.started.wait()
+        if bench.kept.pid is None:
+            raise CandidateFailed(bench.died())
+        evidence["pid"] = bench.kept.pid
+        await ctx.ticker.watch_process(bench.kept.pid)
+    return time.monotonic() - began
+
+
+def _noter(ctx: Context, bench: Bench) -> Callable[[], None]:
+    """Says the engine's newest log line, once a second at most and only when it changed."""
+    said_at, said_line = 0.0, ""
+
+    def note() -> None:
+        nonlocal said_at, said_line
+        if time.monotonic() - said_at < NOTE_S:
+            return
+        said_at, line = time.monotonic(), last_line(bench.folder)[:200]
+        if line != said_line:
+            said_line = line
+            ctx.recorder.say(Progress(at_ns=now_ns(), candidate=bench.candidate.name, done=0, text=line))
+
+    return note
+
+
+def _freed(ctx: Context, bench: Bench, began: int) -> None:
+    """Record how the stop went and what is left of the engine."""
+    if bench.kept is None:
+        return
+    name, ended = bench.candidate.name, now_ns()
+    gpu_left = ctx.ticker.unwatch()
+    ctx.recorder.say(PhaseEnded(at_ns=ended, candidate=name, phase="stopping", seconds=(ended - began) * NS))
+    ctx.recorder.say(
+        Freed(
+            at_ns=ended,
+            candidate=name,
+            exit_code=bench.kept.exit_code,
+            survivors=bench.kept.survivors,
+            gpu_left_bytes=gpu_left,
+        )
+    )
+    if bench.kept.survivors:
+        ctx.note("error", f"Processes {bench.kept.survivors} of {name} could not be ended.", name)

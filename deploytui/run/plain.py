@@ -1,0 +1,121 @@
+"""Progress as plain lines for a terminal without a screen, a log file or a pipe."""
+
+import time
+from typing import TextIO
+
+from deploytui.record.events import (
+    AnyEvent,
+    Decided,
+    Note,
+    PhaseEnded,
+    PhaseStarted,
+    Planned,
+    Progress,
+    RepeatDone,
+    RunSet,
+    SessionStarted,
+    StatusSet,
+    TaskDone,
+)
+from deploytui.record.facts import Failure
+from deploytui.record.measured import Metrics
+from deploytui.record.state import SessionState
+from deploytui.units import GIB, ms
+
+PROGRESS_S = 5.0
+"""Between two lines about one download or load [s]."""
+
+
+class PlainView:
+    """Writes one line for each thing worth a line; a terminal that is gone is no reason to stop."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out: TextIO | None = out
+        self._began = time.monotonic()
+        self._last_progress = 0.0
+
+    def see(self, event: AnyEvent, state: SessionState) -> None:
+        """Tell what `event` means, if it means something to a reader."""
+        if isinstance(event, Progress) and not self._due():
+            return
+        if (line := told(event, state)) is not None:
+            self.write(line)
+
+    def complain(self, text: str) -> None:
+        """Say what is wrong with the runner itself."""
+        self.write(f"!! {text}")
+
+    def write(self, line: str) -> None:
+        """One line with the time since the start; control characters made visible."""
+        if self._out is None:
+            return
+        seconds = int(time.monotonic() - self._began)
+        shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+        try:
+            self._out.write(f"[{seconds // 60:02}:{seconds % 60:02}] {_encodable(shown, self._out)}\n")
+            self._out.flush()
+        except OSError:
+            self._out = None
+
+    def _due(self) -> bool:
+        now = time.monotonic()
+        due = now - self._last_progress >= PROGRESS_S
+        self._last_progress = now if due else self._last_progress
+        return due
+
+
+def _encodable(text: str, out: TextIO) -> str:
+    encoding = out.encoding or "utf-8"
+    return text.encode(encoding, errors="backslashreplace").decode(encoding)
+
+
+def told(event: AnyEvent, state: SessionState) -> str | None:
+    """The event in one line; None for what only a screen shows."""
+    match event:
+        case SessionStarted(name=name, session=session, simulated=simulated):
+            return f"session {session} of {name}" + (" (SIMULATED: a mock engine takes part)" if simulated else "")
+        case Planned(candidates=rows, steps=steps):
+            return f"{len(rows)} candidates, {len(steps)} steps"
+        case PhaseStarted(candidate=name, phase=phase) if phase not in ("done", "queued"):
+            return f"{name}: {phase}"
+        case PhaseEnded(candidate=name, phase="loading", evidence=evidence) if "load_s" in evidence:
+            return f"{name}: serves after {evidence['load_s']:.1f} s"
+        case Progress(candidate=name):
+            return f"{name}: {_progress(event)}"
+        case StatusSet(candidate=name, status=status, failure=failure):
+            return f"{name}: {status}{_because(failure)}" if failure else None
+        case RunSet(candidate=name, run=run, failure=failure):
+            return f"{name}: {run}{_because(failure)}" if failure else None
+        case RepeatDone(step=step, metrics=metrics):
+            return f"{step.candidate}: repeat {(step.repeat or 0) + 1}: {_figures(metrics)}"
+        case TaskDone(step=step, score=score):
+            value = "–" if score.score.value is None else f"{score.score.value:.2f}"
+            return f"{step.candidate}: {score.task}: score {value} (n={score.score.n})"
+        case Decided(decision=decision):
+            return decision.title if decision.final else None
+        case Note(level=level, text=text):
+            return f"{level}: {text}"
+    return None
+
+
+def _progress(event: Progress) -> str:
+    if not event.total:
+        return event.text
+    if event.unit == "B":
+        return f"{event.text} {event.done / GIB:.2f} of {event.total / GIB:.2f} GiB"
+    return f"{event.text} {event.done:g} of {event.total:g} {event.unit}".strip()
+
+
+def _because(failure: Failure | None) -> str:
+    if failure is None:
+        return ""
+    return " – " + " ".join(part for part in (failure.what, failure.why, failure.fix) if part)
+
+
+def _figures(metrics: Metrics) -> str:
+    ttft, tpot = ms(metrics.ttft.p50), ms(metrics.tpot.p50)
+    parts = [f"{metrics.ok} of {metrics.requests} ok in {metrics.duration_s or 0:.1f} s"]
+    parts += [f"TTFT p50 {ttft:.0f} ms"] if ttft is not None else []
+    parts += [f"TPOT p50 {tpot:.1f} ms"] if tpot is not None else []
+    parts += [f"{metrics.output_tok_s:.1f} tok/s"] if metrics.output_tok_s is not None else []
+    return ", ".join(parts)

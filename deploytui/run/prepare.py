@@ -1,0 +1,87 @@
+"""All that can be refused before a session exists: the profile, its trust, its candidates, the state folder."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from deploytui.artifact.embedded import default_cache_dir
+from deploytui.errors import ProfileError, UsageError
+from deploytui.profile.files import read_text, save_text
+from deploytui.profile.inert import unrunnable
+from deploytui.profile.nearest import nearest
+from deploytui.profile.parse import parse_profile
+from deploytui.profile.places import base_dir_of
+from deploytui.profile.schema import Profile
+from deploytui.run.trust import fingerprint, programs, trust, trusted
+from deploytui.session.folder import SessionFolder, new_session
+from deploytui.session.leftovers import reap_dead_sessions
+from deploytui.session.lock import SessionLock
+
+Confirm = Callable[[Sequence[str]], bool]
+"""Shows what a profile would run and asks whether it may."""
+
+
+@dataclass
+class Prepared:
+    """A session that may begin."""
+
+    profile: Profile
+    folder: SessionFolder
+    lock: SessionLock
+    base_dir: Path
+    cache_dir: Path
+    profile_sha256: str
+    notes: tuple[str, ...] = ()
+
+
+def prepare(path: Path, state: Path, *, only: Sequence[str], confirm: Confirm) -> Prepared:
+    """Read, refuse or confirm, and make the session's folder; ProfileError, UsageError or SessionError."""
+    text = read_text(path)
+    asked = parse_profile(text, where=str(path))
+    profile = narrowed(asked, only)
+    if (why := unrunnable(profile)) is not None:
+        raise ProfileError(f"{path}: {why}")
+    sha256 = fingerprint(text)
+    _confirmed(asked, state, sha256, confirm)
+    reaped = reap_dead_sessions(state)
+    folder = new_session(state, profile.name, datetime.now().astimezone())
+    lock = SessionLock.acquire(folder)
+    save_text(folder.profile, text)
+    return Prepared(
+        profile=profile,
+        folder=folder,
+        lock=lock,
+        base_dir=base_dir_of(asked, path),
+        cache_dir=default_cache_dir(),
+        profile_sha256=sha256,
+        notes=tuple(f"Ended process {left.pid}, left by session {left.session}: {left.program}" for left in reaped),
+    )
+
+
+def narrowed(profile: Profile, only: Sequence[str]) -> Profile:
+    """The profile with the named candidates alone; all of them when none is named."""
+    known = [candidate.name for candidate in profile.candidates]
+    for name in only:
+        if name not in known:
+            near = nearest(name, known)
+            raise UsageError(
+                f"The profile has no candidate “{name}”.",
+                fix=f"Did you mean “{near}”?" if near else f"It has: {', '.join(known)}.",
+            )
+    kept = tuple(candidate for candidate in profile.candidates if not only or candidate.name in only)
+    return replace(profile, candidates=kept, results=())
+
+
+def _confirmed(profile: Profile, state: Path, sha256: str, confirm: Confirm) -> None:
+    named = programs(profile)
+    if not named or trusted(state, sha256):
+        return
+    if not confirm(named):
+        raise UsageError(
+            "The profile names programs that were not confirmed on this node:\n  " + "\n  ".join(named),
+            fix="Look at them, then run again with --trust.",
+        )
+    trust(state, sha256)

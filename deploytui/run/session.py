@@ -1,0 +1,145 @@
+"""The runner: takes a session folder and walks its plan. Journal and exit status are all it leaves."""
+
+import os
+import socket
+import time
+from collections.abc import Callable, Sequence
+from itertools import groupby
+
+import anyio
+from anyio import to_thread
+
+import deploytui
+from deploytui.decide.exit import exit_status
+from deploytui.decide.session import decide
+from deploytui.definitions import DEFINITIONS_VERSION
+from deploytui.plan.cases import planned_candidates
+from deploytui.plan.steps import plan_steps
+from deploytui.plan.workload import workload_key
+from deploytui.profile.schema import Candidate
+from deploytui.record.events import (
+    Decided,
+    EnvironmentRead,
+    Note,
+    Planned,
+    PlannedStep,
+    SessionEnded,
+    SessionStarted,
+)
+from deploytui.record.verdict import Decision
+from deploytui.run.adoption import adopt_orphans, end_adopted
+from deploytui.run.candidate import record_cancelled, run_candidate
+from deploytui.run.context import Context
+from deploytui.run.control import serve_words
+from deploytui.run.halt import Halt
+from deploytui.run.prepare import Prepared
+from deploytui.run.recorder import Listener, Recorder, now_ns
+from deploytui.run.signals import obey_signals
+from deploytui.run.ticker import Ticker
+from deploytui.session.identity import boot_id
+from deploytui.session.journal import Journal
+from deploytui.telemetry.environment import read_environment
+
+
+async def run_session(prepared: Prepared, listeners: Sequence[Listener], complain: Callable[[str], None]) -> int:
+    """Run the whole session; its exit status."""
+    journal, cut = Journal.open(prepared.folder.journal)
+    recorder = Recorder(journal, complain)
+    recorder.listeners.extend(listeners)
+    adopt_orphans()
+    halt = Halt()
+    ctx = Context(
+        profile=prepared.profile,
+        folder=prepared.folder,
+        base_dir=prepared.base_dir,
+        cache_dir=prepared.cache_dir,
+        recorder=recorder,
+        ticker=Ticker(recorder, prepared.folder),
+        halt=halt,
+    )
+    recorder.say(_started(prepared))
+    if cut:
+        ctx.note("warning", f"{cut} bytes of an unfinished line were cut off the journal.")
+    async with anyio.create_task_group() as group:
+        group.start_soon(obey_signals, halt)
+        group.start_soon(serve_words, ctx)
+        group.start_soon(ctx.ticker.run)
+        with halt.session:
+            await _walk(ctx, prepared)
+        with anyio.CancelScope(shield=True):
+            status = await _ended(ctx)
+        group.cancel_scope.cancel()
+    return status
+
+
+def _started(prepared: Prepared) -> SessionStarted:
+    profile = prepared.profile
+    return SessionStarted(
+        at_ns=now_ns(),
+        session=prepared.folder.id,
+        name=profile.name,
+        schema=profile.schema,
+        tool_version=deploytui.__version__,
+        definitions=DEFINITIONS_VERSION,
+        wall_s=time.time(),
+        boot_id=boot_id(),
+        hostname=socket.gethostname(),
+        pid=os.getpid(),
+        base_dir=str(prepared.base_dir),
+        profile_sha256=prepared.profile_sha256,
+        baseline=profile.baseline,
+        simulated=any(candidate.engine == "mock" for candidate in profile.candidates),
+    )
+
+
+async def _walk(ctx: Context, prepared: Prepared) -> None:
+    """Read the node, then every candidate with its steps."""
+    profile = ctx.profile
+    names = [candidate.name for candidate in profile.candidates]
+    steps = plan_steps(profile, names)
+    ctx.recorder.say(
+        Planned(
+            at_ns=now_ns(),
+            candidates=planned_candidates(profile, names),
+            steps=steps,
+            workload_key=workload_key(profile),
+        )
+    )
+    for text in prepared.notes:
+        ctx.recorder.say(Note(at_ns=now_ns(), level="warning", text=text))
+    environment = await to_thread.run_sync(read_environment)
+    ctx.recorder.say(EnvironmentRead(at_ns=now_ns(), environment=environment))
+    with anyio.move_on_after(profile.timeouts.session) as limit:
+        for candidate, own in _in_order(profile.candidates, steps):
+            await ctx.halt.go.wait()
+            await run_candidate(ctx, candidate, own)
+            await end_adopted(ctx.folder.id)
+            await ctx.recorder.sync()
+    if limit.cancelled_caught:
+        ctx.note("warning", f"The session reached its limit of {profile.timeouts.session:g} s (`timeouts.session`).")
+
+
+def _in_order(
+    candidates: Sequence[Candidate], steps: Sequence[PlannedStep]
+) -> list[tuple[Candidate, list[PlannedStep]]]:
+    by_name = {candidate.name: candidate for candidate in candidates}
+    launches = groupby(steps, key=lambda step: (step.key.candidate, step.key.launch))
+    return [(by_name[name], list(own)) for (name, _), own in launches]
+
+
+async def _ended(ctx: Context) -> int:
+    """The final decision and the exit status, in the journal."""
+    for name, row in ctx.recorder.state.candidates.items():
+        if row.status is None:
+            record_cancelled(ctx, name)
+    await end_adopted(ctx.folder.id)
+    decision = decide(ctx.profile, ctx.recorder.state, final=True)
+    ctx.recorder.say(Decided(at_ns=now_ns(), decision=decision))
+    why = "interrupted" if ctx.halt.interrupted else ""
+    ctx.recorder.say(SessionEnded(at_ns=now_ns(), exit_status=_status(ctx, decision), why=why))
+    await ctx.recorder.sync()
+    return _status(ctx, decision)
+
+
+def _status(ctx: Context, decision: Decision) -> int:
+    return exit_status(decision, interrupted=ctx.halt.interrupted, runner_failed=ctx.recorder.trouble is not None)

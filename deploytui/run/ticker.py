@@ -1,0 +1,167 @@
+"""Once a second: what the devices, the engine's memory and the load did, as rollups in the journal."""
+
+import os
+import sys
+
+import anyio
+import msgspec
+from anyio.abc import Process
+
+from deploytui.load.orders import Snapshot
+from deploytui.profile.schema import Candidate
+from deploytui.record.events import NodeRollup, Note, Rollup
+from deploytui.record.facts import MemoryUse
+from deploytui.run.children import child, lines, marked, tell
+from deploytui.run.rates import Rates, rates, tokens_per_chunk
+from deploytui.run.recorder import Recorder, now_ns
+from deploytui.session.folder import SessionFolder
+from deploytui.telemetry.messages import Sample, TelemetryOrder, Watch, sample_decoder
+from deploytui.telemetry.nvml import visible_uuids
+from deploytui.telemetry.rollup import NodeWindow, RollupWindow, device_bytes, worst_above
+from deploytui.units import NS
+
+SAMPLER = (sys.executable, "-m", "deploytui.telemetry.sampler")
+TICK_S = 1.0
+SAMPLE_S = 0.25
+GRACE_S = 2.0
+
+
+class Ticker:
+    """Hears the telemetry process and the load worker, and says a rollup a second while a candidate runs."""
+
+    def __init__(self, recorder: Recorder, folder: SessionFolder) -> None:
+        self._recorder, self._folder = recorder, folder
+        self._node = NodeWindow()
+        self._window = RollupWindow()
+        self._newest: Sample | None = None
+        self._candidate: str | None = None
+        self._snapshots: list[Snapshot] = []
+        self._per_chunk: float | None = None
+        self._load_memory: tuple[int | None, int | None] = (None, None)
+        self._telemetry: Process | None = None
+        self._ticked_ns = now_ns()
+
+    async def run(self) -> None:
+        """Until cancelled; a telemetry process that ends is noted, and measuring goes on without it."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._sample)
+            while True:
+                await anyio.sleep(TICK_S)
+                self._tick()
+
+    async def _sample(self) -> None:
+        errors = self._folder.path / "telemetry.log"
+        async with child(SAMPLER, env=marked(self._folder.id), errors=errors, grace_s=GRACE_S) as process:
+            self._telemetry = process
+            await tell(process, msgspec.json.encode(TelemetryOrder(interval_s=SAMPLE_S)))
+            async for line in lines(process):
+                self._hear_sample(sample_decoder.decode(line))
+        text = "The telemetry process ended: memory and device figures are missing from here on. See telemetry.log."
+        self._telemetry = None
+        self._recorder.say(Note(at_ns=now_ns(), level="warning", text=text))
+
+    def _hear_sample(self, sample: Sample) -> None:
+        self._newest = sample
+        self._node.add(sample)
+        if self._candidate is not None:
+            self._window.add(sample)
+
+    def choose_gpus(self, candidate: Candidate) -> tuple[str, ...]:
+        """UUIDs of the GPUs the candidate gets, of those this process may use; empty for a CPU candidate."""
+        environment = self._recorder.state.environment
+        if candidate.device == "cpu" or environment is None:
+            return ()
+        usable = visible_uuids(os.environ.get("CUDA_VISIBLE_DEVICES"), environment.gpus)
+        match candidate.devices:
+            case int(count):
+                return usable[:count]
+            case tuple(named):
+                return tuple(uuid for uuid in usable if uuid in named)
+            case None:
+                settings = candidate.settings
+                parallel = (settings.tensor_parallel or 1) * (settings.pipeline_parallel or 1)
+                return usable[:parallel]
+
+    def watch(self, candidate: str, gpu_uuids: tuple[str, ...]) -> None:
+        """From now on memory is this candidate's; the GPUs' present use is what it is counted above."""
+        before = device_bytes(self._newest, gpu_uuids) if self._newest else dict.fromkeys(gpu_uuids)
+        self._candidate, self._window = candidate, RollupWindow(baseline=before)
+        self._load_memory, self._per_chunk = (None, None), None
+
+    async def watch_process(self, pid: int) -> None:
+        """Sum the memory of this process and its descendants, too."""
+        self._window.roots = (pid,)
+        if self._telemetry is not None:
+            await tell(self._telemetry, msgspec.json.encode(Watch(pids=(pid,))))
+
+    def loaded(self) -> None:
+        """The model is loaded: what is in use now is the load's memory."""
+        self._load_memory = (self._window.last_gpu_bytes, self._window.last_host_bytes)
+
+    def memory(self) -> MemoryUse:
+        """The candidate's memory so far."""
+        gpu, host = self._window.peak_gpu_bytes, self._window.peak_host_bytes
+        load_gpu, load_host = self._load_memory
+        source = (
+            "nvml device above pre-launch" if gpu is not None else "process tree rss" if host is not None else "none"
+        )
+        return MemoryUse(
+            load_gpu_bytes=load_gpu,
+            peak_gpu_bytes=gpu,
+            load_host_bytes=load_host,
+            peak_host_bytes=host,
+            source=source,
+        )
+
+    def unwatch(self) -> int | None:
+        """The candidate is gone: bytes its GPUs still hold above the reading before launch; None when not told."""
+        left = worst_above(self._newest, self._window.baseline) if self._newest and self._window.baseline else None
+        self._candidate, self._window = None, RollupWindow()
+        return left
+
+    def begin_load(self) -> None:
+        """A load begins; snapshots of another one are not mixed with its own."""
+        self._snapshots = []
+
+    def hear(self, snapshot: Snapshot) -> None:
+        """A load worker's newest figures."""
+        self._snapshots.append(snapshot)
+        self._per_chunk = tokens_per_chunk(snapshot, self._per_chunk)
+
+    def end_load(self) -> None:
+        """The load is over; its last stretch is said before the next one begins."""
+        if self._candidate is not None and len(self._snapshots) > 1:
+            self._say_rollup(now_ns())
+        self._snapshots = []
+
+    def _tick(self) -> None:
+        at_ns = now_ns()
+        if (node := self._node.close()) is not None:
+            seconds = (at_ns - self._ticked_ns) * NS
+            self._recorder.say(NodeRollup(at_ns=at_ns, interval_s=seconds, **msgspec.structs.asdict(node)))
+        if self._candidate is not None:
+            self._say_rollup(at_ns)
+        self._ticked_ns = at_ns
+
+    def _say_rollup(self, at_ns: int) -> None:
+        assert self._candidate is not None
+        parts = self._window.close()
+        newest = self._snapshots[-1] if self._snapshots else None
+        told: Rates = rates(self._snapshots, self._per_chunk)
+        self._recorder.say(
+            Rollup(
+                at_ns=at_ns,
+                candidate=self._candidate,
+                interval_s=TICK_S,
+                output_tok_s=told.output_tok_s,
+                in_flight=newest.in_flight if newest else None,
+                gpu_bytes=parts.gpu_bytes,
+                host_bytes=parts.host_bytes,
+                done=newest.done if newest else None,
+                failed=newest.failed if newest else None,
+                total=newest.total if newest else None,
+                ttft_s=told.ttft_s,
+                tpot_s=told.tpot_s,
+            )
+        )
+        self._snapshots = self._snapshots[-1:]

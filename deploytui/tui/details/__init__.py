@@ -1,0 +1,1 @@
+"""What the tabs say of the selected candidate: pure functions that give lines."""

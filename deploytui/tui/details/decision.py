@@ -1,0 +1,105 @@
+"""The decision in lines: the panel beside the tabs and the Decision tab."""
+
+from collections.abc import Iterable, Sequence
+
+from deploytui.record.state import CandidateState, SessionState
+from deploytui.record.verdict import Decision, Reason, Verdict
+from deploytui.tui.cells import TONE_OF_DECISION
+from deploytui.tui.details.live import failure_lines
+from deploytui.tui.pieces import Line, Piece, line
+from deploytui.tui.plain import visible
+from deploytui.tui.words import DECISION_SIGNS, comparison
+
+
+def decision_title(state: SessionState, *, over: bool) -> str:
+    """`Decision so far` until it is the last word."""
+    final = state.decision is not None and state.decision.final
+    return "Decision" if final or over else "Decision so far"
+
+
+def panel_lines(state: SessionState, *, over: bool) -> tuple[Line, ...]:
+    """The session's decision, then a few lines a candidate, the best first."""
+    decision = state.decision
+    if decision is None:
+        return (line(Piece("none was made" if over else "none yet: nothing has been measured", "dim")),)
+    return (*summary(decision), *_each(state, decision, whole=False))
+
+
+def whole_lines(state: SessionState, *, over: bool) -> tuple[Line, ...]:
+    """All of it: every reason, note and held gate of every candidate, then the session's notes."""
+    decision = state.decision
+    if decision is None:
+        return (*panel_lines(state, over=over), *note_lines(state.notes))
+    return (*summary(decision), *_each(state, decision, whole=True), *note_lines(state.notes))
+
+
+def summary(decision: Decision) -> Iterable[Line]:
+    """The word, what it is about and where it holds; ties, gaps and the way back."""
+    word = decision.decision
+    stamp = Piece("SIMULATED ", "sim") if decision.simulated else ""
+    yield line(
+        stamp, Piece(f"{DECISION_SIGNS[word]} {word.upper()}", TONE_OF_DECISION[word]), f"  {visible(decision.title)}"
+    )
+    if decision.tie:
+        names = ", ".join(map(visible, decision.tie))
+        best = f"; recommended: {visible(decision.recommended)}" if decision.recommended else ""
+        yield line(Piece("= ", "warn"), f"a tie within the margin: {names}{best}")
+    for reason in decision.reasons:
+        yield reason_line(reason)
+    if decision.not_covered:
+        yield line(Piece("not covered  ", "dim"), ", ".join(map(visible, decision.not_covered)))
+    if decision.accepted or decision.fallback:
+        yield line(Piece("fallback  ", "dim"), visible(decision.fallback or "none measured"))
+
+
+def _each(state: SessionState, decision: Decision, *, whole: bool) -> Iterable[Line]:
+    for verdict in sorted(decision.verdicts, key=lambda verdict: _rank(verdict, decision)):
+        yield ()
+        yield from verdict_lines(verdict, state.candidates.get(verdict.candidate), whole=whole)
+
+
+def _rank(verdict: Verdict, decision: Decision) -> tuple[int, int]:
+    """Accepted by the objective, then those to tune, then the rejected."""
+    order = ("accept", "tune", "reject").index(verdict.decision)
+    accepted = decision.accepted
+    return order, accepted.index(verdict.candidate) if verdict.candidate in accepted else 0
+
+
+def verdict_lines(verdict: Verdict, candidate: CandidateState | None, *, whole: bool) -> Iterable[Line]:
+    """A candidate's word, why, and which gates it held."""
+    tone = TONE_OF_DECISION[verdict.decision]
+    head = f"{DECISION_SIGNS[verdict.decision]} {visible(verdict.candidate)}"
+    yield line(Piece(head, tone), Piece(f"  {verdict.decision}", tone))
+    if candidate is not None and candidate.failure is not None and verdict.decision == "reject":
+        yield from (line("  ", *part) for part in failure_lines(candidate.failure))
+    else:
+        for reason in verdict.reasons:
+            yield line("  ", *reason_line(reason))
+            if reason.next:
+                yield line("    → ", visible(reason.next))
+    for held in verdict.held:
+        yield line("  ", *reason_line(held, held=True))
+    for note in verdict.notes if whole else ():
+        yield line("  ", Piece("· ", "dim"), visible(reason_text(note)))
+
+
+def reason_line(reason: Reason, *, held: bool = False) -> Line:
+    """A reason as sign and figures, or in its words."""
+    good = held or reason.passed
+    return line(Piece("✔ " if good else "✘ ", "good" if good else "bad"), visible(reason_text(reason)))
+
+
+def reason_text(reason: Reason) -> str:
+    """The figures, else the words, else the code."""
+    return comparison(reason) or reason.text or reason.code
+
+
+def note_lines(notes: Sequence[str]) -> Iterable[Line]:
+    """The session's notes, newest last."""
+    if notes:
+        yield ()
+        yield line(Piece("Notes", "strong"))
+    for note in notes:
+        level, _, text = note.partition(": ")
+        sign = {"error": Piece("✘ ", "bad"), "warning": Piece("! ", "warn")}.get(level, Piece("· ", "dim"))
+        yield line(sign, visible(text))

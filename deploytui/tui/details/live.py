@@ -1,0 +1,109 @@
+"""The Live tab: what the candidate does now, or what became of it."""
+
+from collections.abc import Iterable
+
+from deploytui.record.facts import Failure
+from deploytui.record.state import CandidateState
+from deploytui.tui.cells import View, memory_series, peak_bytes, phase_seconds, phase_share, running, verdict_cell
+from deploytui.tui.figures import MISSING, clock, grouped, latency, number, percent, size
+from deploytui.tui.pieces import Line, Piece, line
+from deploytui.tui.plain import visible
+from deploytui.tui.sparks import sparkline
+
+LABEL = 11
+
+
+def live_lines(candidate: CandidateState, view: View, width: int) -> tuple[Line, ...]:
+    """Name and phase, then rates, requests, memory and the way it took."""
+    head = line(Piece(visible(candidate.name), "strong"), "  ", *standing(candidate, view))
+    failed = failure_lines(candidate.failure) if candidate.failure else ()
+    drawn = (*rate_lines(candidate, view, width), *memory_lines(candidate, view, width))
+    return (head, *failed, *drawn, *phase_lines(candidate))
+
+
+def standing(candidate: CandidateState, view: View) -> Line:
+    """The phase with its progress in the candidate's own words; a verdict once it is through."""
+    if candidate.phase == "queued":
+        return line(Piece("not run" if view.over else "waits for its turn", "dim"))
+    if not running(candidate, view):
+        return verdict_cell(candidate, None, view) or line(Piece("done", "dim"))
+    done, progress = phase_share(candidate), candidate.progress
+    counted = amount(progress.done, progress.unit) if progress and progress.done and not progress.total else ""
+    return line(
+        Piece(candidate.phase, "busy"),
+        f" {done:.0%}" if done is not None else f" {counted}" if counted else "",
+        Piece(f" {clock(phase_seconds(candidate, view))}", "dim"),
+        Piece(f"  {visible(progress.text)}" if progress and progress.text else "", "dim"),
+    )
+
+
+def amount(done: float, unit: str) -> str:
+    """How much is done, where nobody knows of how much."""
+    return size(done) if unit == "B" else f"{grouped(done)} {unit}".rstrip()
+
+
+def failure_lines(failure: Failure) -> tuple[Line, ...]:
+    """What failed, the engine's own words, and what to do."""
+    lines = (
+        line(Piece("✘ ", "bad"), Piece(visible(failure.what), "bad")),
+        line("  ", Piece(visible(failure.why), "dim")) if failure.why else (),
+        line("  → ", visible(failure.fix)) if failure.fix else (),
+    )
+    return tuple(part for part in lines if part)
+
+
+def rate_lines(candidate: CandidateState, view: View, width: int) -> Iterable[Line]:
+    """The output rate's course and value, and what the engine has in hand."""
+    live, rate = candidate.live, candidate.tokens.last
+    if rate is None or live is None:
+        return ()
+    measured = candidate.metrics.output_tok_s if candidate.metrics else None
+    shown = rate if running(candidate, view) else measured
+    bars = sparkline(candidate.tokens, max(width - LABEL - 10, 8))
+    first = labelled("tokens/s", Piece(bars, "busy"), f"  {number(shown)}")
+    if not running(candidate, view):
+        return (first,)
+    pieces = [f"in flight {count(live.in_flight)}", f"waiting {count(live.waiting)}", f"KV {percent(live.kv_usage)}"]
+    done = f"{count(live.done)} of {count(live.total)} done" if live.total else f"{count(live.done)} done"
+    failed = Piece(f"  {live.failed} failed", "bad") if live.failed else ""
+    interval = f"last second  TTFT {latency(live.ttft_s)}  TPOT {latency(live.tpot_s)}"
+    return (first, labelled("requests", f"{done}  " + "  ".join(pieces), failed), labelled("", Piece(interval, "dim")))
+
+
+def memory_lines(candidate: CandidateState, view: View, width: int) -> Iterable[Line]:
+    """The memory's course, its newest value and its peak, and what it is of."""
+    series = memory_series(candidate, view)
+    if series.last is None and peak_bytes(candidate, view) is None:
+        return
+    bars = sparkline(series, max(width - LABEL - 10, 8))
+    where = "GPU, worst device, over pre-launch" if view.gpu else "host, the engine's process tree"
+    yield labelled("memory", Piece(bars, "busy"), f"  {size(series.last)}" if series.last is not None else "")
+    yield labelled("", f"peak {size(peak_bytes(candidate, view))}", Piece(f"  {where}", "dim"))
+
+
+def phase_lines(candidate: CandidateState) -> Iterable[Line]:
+    """How long each phase took, and the parts of the start."""
+    if candidate.phases:
+        took = (f"{record.phase} {clock(record.seconds)}" for record in candidate.phases if record.seconds >= 0.5)
+        text = " · ".join(took)
+        if text:
+            yield labelled("phases", Piece(text, "dim"))
+    start = candidate.cold_start
+    if start is not None:
+        total = MISSING if start.total_s is None else f"{number(start.total_s)} s"
+        parts = (("launch", start.launch_s), ("load", start.load_s), ("first token", start.first_token_s))
+        known = " · ".join(f"{word} {number(value)} s" for word, value in parts if value is not None)
+        yield labelled("cold start", total, Piece(f"  {known}", "dim"))
+    freed = candidate.freed
+    if freed is not None and freed.survivors:
+        yield line(Piece(f"✘ still alive after the stop: pid {', '.join(map(str, freed.survivors))}", "bad"))
+
+
+def labelled(label: str, *parts: Piece | str) -> Line:
+    """A line whose first part stands in the column of labels."""
+    return line(Piece(f"{label:<{LABEL}}", "dim"), *parts)
+
+
+def count(value: int | None) -> str:
+    """A whole number, a dash where there is none."""
+    return MISSING if value is None else grouped(value)

@@ -1,0 +1,81 @@
+"""What a profile asks for, in lines, before it is run."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from deploytui.profile.schema import Candidate, Gates, Limits, Load, Profile
+from deploytui.tui.details.live import labelled
+from deploytui.tui.figures import grouped, number
+from deploytui.tui.pieces import Line, Piece, line
+from deploytui.tui.plain import visible
+from deploytui.tui.words import LATENCIES, engine_title
+
+
+def plan_lines(profile: Profile) -> tuple[Line, ...]:
+    """Workload, gates, and every candidate."""
+    return (
+        *workload_lines(profile),
+        *gate_lines(profile.gates),
+        (),
+        line(Piece(f"{len(profile.candidates)} candidates", "strong")),
+        *(candidate_line(row, profile.baseline) for row in profile.candidates),
+    )
+
+
+def workload_lines(profile: Profile) -> Iterable[Line]:
+    """The one workload all get, and the quality tasks."""
+    work = profile.workload
+    prompts = f"{grouped(work.prompt_tokens)} prompt tokens" if work.prompt_tokens else visible(work.dataset or "")
+    size = f"{grouped(work.requests)} requests × {work.repeats} repeats, {work.warmup_requests} to warm up"
+    yield labelled("workload", f"{prompts} → {grouped(work.output_tokens)} output tokens, {size}")
+    yield labelled("load", f"{load_text(work.load)}, endpoint {work.endpoint}")
+    tasks = ", ".join(map(visible, profile.quality.tasks)) or "none: the decision will be tune"
+    yield labelled("quality", tasks)
+
+
+def load_text(load: Load) -> str:
+    """The kind of load and its figures."""
+    values = msgspec.to_builtins(load)
+    kind = values.pop("kind")
+    return " ".join([kind, *(f"{key} {visible(str(value))}" for key, value in values.items())])
+
+
+def gate_lines(gates: Gates) -> Iterable[Line]:
+    """Each gate that is set."""
+    label = "gates"
+    for text in gate_texts(gates):
+        yield labelled(label, text)
+        label = ""
+    if label:
+        yield labelled(label, Piece("none is set: the decision will be tune", "warn"))
+
+
+def gate_texts(gates: Gates) -> Iterable[str]:
+    """Such as `TTFT p95 ≤ 500 ms` or `quality ≥ 0.80`."""
+    for key in gates.__struct_fields__:
+        value = getattr(gates, key)
+        if value is None or key == "confirm":
+            continue
+        side, _, metric = key.partition("_")
+        sign = "≤" if side == "max" else "≥"
+        if isinstance(value, Limits):
+            title = LATENCIES.get(metric.removesuffix("_ms"), metric)
+            for statistic in value.__struct_fields__:
+                limit = getattr(value, statistic)
+                if limit is not None:
+                    yield f"{title} {statistic} {sign} {number(limit)} ms"
+        else:
+            yield f"{metric.replace('_', ' ')} {sign} {number(value)}"
+
+
+def candidate_line(row: Candidate, baseline: str | None) -> Line:
+    """One candidate: engine, model, what it sets."""
+    settings = msgspec.to_builtins(row.settings)
+    about = [engine_title(row.engine), row.model or row.base_url or "", row.format or "", row.dtype or ""]
+    about += [f"{key} {value}" for key, value in settings.items()]
+    return line(
+        Piece(f"  {visible(row.name)}", "strong"),
+        Piece("  (baseline)" if row.name == baseline else "", "dim"),
+        f"  {' · '.join(visible(part) for part in about if part)}",
+    )

@@ -1,0 +1,205 @@
+"""The lines above the grid: what session this is, where it stands, what the node does, what is wrong."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from deploytui.record.facts import DeviceSample, Environment
+from deploytui.record.state import SessionState
+from deploytui.tui.figures import MISSING, clock, percent
+from deploytui.tui.pieces import Line, Piece, Tone, line, spread
+from deploytui.tui.plain import visible
+from deploytui.tui.progress import active, elapsed_s, eta_s, turn
+from deploytui.tui.sparks import sparkline
+from deploytui.tui.words import DECISION_SIGNS
+from deploytui.units import GIB
+
+Source = Literal["running", "ended", "died", "saved", "other_host"]
+"""What stands behind the state: a runner, an ended session, a runner that is gone, a file, another host's session."""
+NODE_SPARK = 8
+BUSY = 0.05
+
+
+class Standing(Struct, frozen=True):
+    """The state of a session together with what the screen itself knows."""
+
+    state: SessionState
+    source: Source
+    now_ns: int | None = None
+    unreadable: int = 0
+    """Journal lines that could not be read."""
+    trouble: str = ""
+    """Why the journal can't be read at all."""
+    name: str = ""
+    """Of the profile, where the state does not know it."""
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will come."""
+        return self.source in ("ended", "died", "saved")
+
+    @property
+    def steerable(self) -> bool:
+        """Whether a runner listens here."""
+        return self.source == "running"
+
+
+def header(standing: Standing, width: int) -> Line:
+    """Name, candidates and host on the left; where the session is on the right."""
+    state = standing.state
+    count = len(state.candidates)
+    host = state.environment.host.hostname if state.environment else state.started.hostname if state.started else ""
+    facts = [
+        visible(session_name(standing)),
+        f"{count} candidate{'' if count == 1 else 's'}" if count else "",
+        visible(host),
+    ]
+    left = line(Piece("deploytui", "mark"), "  ", " · ".join(fact for fact in facts if fact))
+    if state.simulated:
+        left = line(Piece(" SIMULATED ", "sim"), " ", *left)
+    return spread(left, where(standing), width)
+
+
+def session_name(standing: Standing) -> str:
+    """The profile's name."""
+    return standing.state.started.name if standing.state.started else standing.name or "starting"
+
+
+def where(standing: Standing) -> Line:
+    """What is being done, for how long, and how long it will take."""
+    state = standing.state
+    passed = elapsed_s(state, standing.now_ns)
+    time = f" · {clock(passed)}" if passed is not None else ""
+    match standing.source:
+        case "died":
+            return line(Piece("✘ runner gone", "bad"))
+        case "saved":
+            return line(Piece("saved results", "busy"))
+        case "ended":
+            return line(*_ending(state), time)
+        case _:
+            left = eta_s(state, standing.now_ns)
+            eta = f" · eta {clock(left)}" if left is not None else ""
+            return line(*_doing(state), time, eta)
+
+
+def _ending(state: SessionState) -> Line:
+    status = state.ended.exit_status if state.ended else 0
+    if status == 130:
+        return line(Piece("interrupted", "warn"))
+    if status in (1, 2):
+        return line(Piece(f"✘ ended with status {status}", "bad"))
+    return line("finished")
+
+
+def _doing(state: SessionState) -> Line:
+    row, count = active(state), len(state.candidates)
+    if state.paused:
+        return line(Piece("paused", "warn"))
+    if not count:
+        return line(Piece("starting", "busy"))
+    return line(Piece(row.phase if row else "waiting", "busy"), f" {turn(state)}/{count}")
+
+
+def node_lines(state: SessionState, width: int, most: int = 4) -> tuple[Line, ...]:
+    """A line a GPU, two where they fit beside each other, or one of the CPU host."""
+    devices = state.node.devices if state.node else ()
+    if not devices:
+        return (host_line(state),)
+    cells = [device_line(state, device) for device in devices]
+    if width >= 2 * 58:
+        half = width // 2
+        pairs = [cells[place : place + 2] for place in range(0, len(cells), 2)]
+        cells = [spread(pair[0], (), half) + (pair[1] if len(pair) > 1 else ()) for pair in pairs]
+    hidden = len(cells) - most
+    return (*cells[: most - 1], line(Piece(f"… {hidden + 1} more lines", "dim"))) if hidden > 0 else tuple(cells)
+
+
+def device_line(state: SessionState, device: DeviceSample) -> Line:
+    """One GPU: what it is, how busy, how full, its power and temperature."""
+    name = Piece(f"GPU {device.index} ", "mark"), f"{visible(short_name(device.name))} "
+    if device.lost:
+        return line(*name, Piece(f"✘ lost: {visible(device.lost)}", "bad"))
+    busy, used = state.gpu_utilisation.get(device.uuid), state.gpu_used.get(device.uuid)
+    share = device.utilisation.last if device.utilisation else None
+    if share is not None and share < BUSY and used is None:
+        return line(*name, Piece("idle", "dim"))
+    return line(
+        *name,
+        Piece(sparkline(busy, NODE_SPARK // 2, ceiling=1.0) if busy else "", "busy"),
+        f" {percent(share)}  mem ",
+        Piece(sparkline(used, NODE_SPARK // 2, ceiling=device.total_bytes) if used else "", "busy"),
+        f" {_of(device.used_bytes.last if device.used_bytes else None, device.total_bytes)}",
+        f"  {_watts(device)}" if device.power_w is not None else "",
+        f"  {device.temperature_c:.0f} °C" if device.temperature_c is not None else "",
+    )
+
+
+def short_name(name: str) -> str:
+    """A GPU's name without the words that all of them share."""
+    return name.removeprefix("NVIDIA ").replace(" HBM3", "")
+
+
+def host_line(state: SessionState) -> Line:
+    """The host without a GPU: processor, memory, how busy."""
+    node, host = state.node, state.environment.host if state.environment else None
+    cpu = visible(host.cpu) if host and host.cpu else ""
+    cores = f"{host.cores} core{'' if host.cores == 1 else 's'}" if host and host.cores else ""
+    parts = [cpu, cores]
+    if node is not None:
+        parts.append(f"mem {_of(node.host_used_bytes, node.host_total_bytes)}")
+        parts.append(f"cpu {MISSING if node.cpu_percent is None else f'{node.cpu_percent:.0f} %'}")
+    elif host and host.memory_bytes:
+        parts.append(f"mem {host.memory_bytes / GIB:.1f} GiB")
+    shown = " · ".join(part for part in parts if part)
+    return line(Piece(_node_title(state.environment), "mark"), f" · {shown}" if shown else "")
+
+
+def _node_title(environment: Environment | None) -> str:
+    gpus = len(environment.gpus) if environment else 0
+    return f"{gpus} GPU{'' if gpus == 1 else 's'}" if gpus else "CPU host"
+
+
+def _of(used: float | None, total: float | None) -> str:
+    """`71.2/80.0 GiB`, each part a dash where it is not known."""
+    parts = (MISSING if part is None else f"{part / GIB:.1f}" for part in (used, total))
+    return "/".join(parts) + " GiB"
+
+
+def _watts(device: DeviceSample) -> str:
+    limit = f"/{device.power_limit_w:.0f}" if device.power_limit_w is not None else ""
+    return f"{device.power_w:.0f}{limit} W"
+
+
+def alert(standing: Standing) -> Line:
+    """What is wrong and what to do about it; nothing when nothing is."""
+    state = standing.state
+    if standing.trouble:
+        return line(Piece("✘ ", "bad"), visible(standing.trouble.replace("\n", " ")))
+    if standing.source == "died":
+        return line(
+            Piece("✘ The runner is gone without an end. ", "bad"),
+            "What was finished is kept: s save, e export, r again.",
+        )
+    if standing.source == "other_host":
+        return line(Piece("! ", "warn"), "This session runs on another host: it can be read here, not steered.")
+    if standing.unreadable:
+        return line(Piece(f"! {standing.unreadable} lines of the journal could not be read.", "warn"))
+    if state.ended is not None and state.ended.why:
+        return line(Piece("! ", "warn"), visible(state.ended.why))
+    troubles = [note for note in state.notes if note.startswith(("error: ", "warning: "))]
+    if not troubles:
+        return ()
+    tone: Tone = "bad" if troubles[-1].startswith("error") else "warn"
+    more = f"  (+{len(troubles) - 1}, see Decision)" if len(troubles) > 1 else ""
+    return line(Piece("! ", tone), visible(troubles[-1].partition(": ")[2]), Piece(more, "dim"))
+
+
+def status_line(standing: Standing) -> Line:
+    """All of it in one line, for a window too small for more."""
+    state, decision = standing.state, standing.state.decision
+    row = active(state)
+    stamp = Piece("SIMULATED ", "sim") if state.simulated else Piece("")
+    so_far = f" · {DECISION_SIGNS[decision.decision]} {decision.decision}" if decision else ""
+    leader = f" {visible(decision.winner)}" if decision and decision.winner else ""
+    return line(stamp, *where(standing), f" · {visible(row.name)}" if row else "", so_far, leader)

@@ -1,0 +1,62 @@
+"""The end of an engine's log, followed as it grows."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FIRST_LOOK = 1 << 16
+"""How much of the end is read at first [bytes]."""
+KEPT = 2000
+"""Lines."""
+
+
+@dataclass
+class LogTail:
+    """Follows `engine.log`, and `engine.tail.log` once the log outgrew the first."""
+
+    folder: Path
+    lines: list[str] = field(default_factory=list)
+    _path: Path | None = None
+    _at: int = 0
+    _torn: bytes = b""
+
+    def read(self) -> bool:
+        """Read what is new; whether there was anything. A file that is just being rotated is read next time."""
+        path = newest_log(self.folder)
+        try:
+            return path is not None and self._read(path)
+        except FileNotFoundError:
+            return False
+
+    def _read(self, path: Path) -> bool:
+        size = path.stat().st_size
+        if path != self._path or size < self._at:
+            self._begin(path, size)
+        if size == self._at:
+            return False
+        with path.open("rb") as file:
+            file.seek(self._at)
+            self._take(file.read(size - self._at))
+        return True
+
+    def _begin(self, path: Path, size: int) -> None:
+        """Begin near the end; the line that is cut there is left out by the marker before it."""
+        self._path, self._at, self._torn = path, max(size - FIRST_LOOK, 0), b""
+        self.lines = ["… earlier lines are in the file"] if self._at else []
+
+    def _take(self, block: bytes) -> None:
+        self._at += len(block)
+        *whole, self._torn = (self._torn + block).split(b"\n")
+        self.lines += [line.rstrip(b"\r").decode(errors="replace") for line in whole]
+        del self.lines[:-KEPT]
+
+    def text(self) -> list[str]:
+        """The lines, and the unfinished one at the end."""
+        torn = [self._torn.decode(errors="replace")] if self._torn else []
+        return self.lines + torn
+
+
+def newest_log(folder: Path) -> Path | None:
+    """The file that holds the newest output; None when there is none."""
+    tail = folder / "engine.tail.log"
+    logs = [path for path in (tail, folder / "engine.log") if path.is_file()]
+    return next((path for path in logs if path != tail or path.stat().st_size), None)

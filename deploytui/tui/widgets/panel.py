@@ -1,0 +1,62 @@
+"""A panel of lines that repaints only the lines that changed."""
+
+from collections.abc import Sequence
+
+from textual import events
+from textual.geometry import Region, Size
+from textual.strip import Strip
+
+from deploytui.tui.pieces import Line
+from deploytui.tui.widgets.toned import Toned
+from deploytui.tui.wrapping import wrapped_all
+
+
+class LinePanel(Toned, can_focus=False):
+    """Lines of text, wrapped unless told otherwise; it scrolls when there are more than fit."""
+
+    def __init__(self, *, id: str | None = None, wrap: bool = True, follow: bool = False) -> None:
+        super().__init__(id=id)
+        self.wrap, self.follow = wrap, follow
+        self.shown: tuple[Line, ...] = ()
+        self._source: tuple[Line, ...] = ()
+
+    def show(self, lines: Sequence[Line], *, top: bool = False) -> None:
+        """Take the newest lines; `top` scrolls back, for lines about something else."""
+        self._source = tuple(lines)
+        self._place(top=top)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Wrap anew for another width."""
+        self._place()
+
+    def notify_style_update(self) -> None:
+        """Paint all in the new theme's colours."""
+        super().notify_style_update()
+        self.refresh()
+
+    def _place(self, *, top: bool = False) -> None:
+        before = self.shown
+        self.shown = wrapped_all(self._source, self.size.width) if self.wrap and self.size.width else self._source
+        at_end = self.scroll_offset.y >= self.max_scroll_y
+        if len(before) != len(self.shown) or self.virtual_size.width != self.size.width:
+            self.virtual_size = Size(self.size.width, len(self.shown))
+            self.refresh(layout=self.styles.auto_dimensions)
+        self._refresh_changes(before)
+        if self.follow and (at_end or top):
+            self.scroll_end(animate=False, immediate=True)
+        elif top and self.scroll_offset.y:
+            self.scroll_to(y=0, animate=False, force=True)
+
+    def _refresh_changes(self, before: Sequence[Line]) -> None:
+        first, last = self.scroll_offset.y, self.scroll_offset.y + self.size.height
+        for place in range(first, min(last, max(len(before), len(self.shown)))):
+            if _at(before, place) != _at(self.shown, place):
+                self.refresh(Region(0, place - first, self.size.width, 1))
+
+    def render_line(self, y: int) -> Strip:
+        """The strip of a line of the window."""
+        return self.strip_of(_at(self.shown, y + self.scroll_offset.y) or ())
+
+
+def _at(lines: Sequence[Line], place: int) -> Line | None:
+    return lines[place] if place < len(lines) else None

@@ -1,0 +1,15 @@
+"""Planning reaches no process, network, screen or GPU."""
+
+import subprocess
+import sys
+
+IMPURE = ("anyio", "asyncio", "subprocess", "textual", "pynvml", "psutil", "aiohttp", "numpy")
+MODULES = ("audit", "cases", "labels", "prompts", "samples", "steps", "words", "workload")
+
+
+def test_planning_and_reading_a_profile_load_nothing_that_acts() -> None:
+    names = [f"deploytui.plan.{module}" for module in MODULES]
+    names += [f"deploytui.profile.{module}" for module in ("parse", "write", "inert", "rules", "nearest", "faults")]
+    code = f"import sys, {', '.join(names)}; print([name for name in {IMPURE!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"

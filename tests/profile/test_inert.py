@@ -1,0 +1,62 @@
+"""What is asked for but not done yet is said."""
+
+import pytest
+
+from deploytui.profile.inert import not_acted_on, unrunnable
+from deploytui.profile.parse import parse_profile
+from deploytui.profile.schema import Profile
+
+PLAIN = '[workload]\nprompt_tokens = 16\n{load}\n[[candidates]]\nname = "a"\nengine = "mock"\n'
+
+
+def profile(*, top: str = "", load: str = "", candidate: str = "", below: str = "") -> Profile:
+    """A small profile with lines added."""
+    return parse_profile(f"{top}\n{PLAIN.format(load=load)}{candidate}\n{below}\n")
+
+
+def test_a_plain_profile_is_acted_on_in_full() -> None:
+    assert not_acted_on(profile()) == ()
+    assert unrunnable(profile()) is None
+    assert unrunnable(profile(load="load = { kind = 'closed', concurrency = 4, think_time_s = 1 }")) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "key"),
+    [
+        (profile(top='form = "edge"'), "form:"),
+        (profile(top='order = "interleaved"'), "order:"),
+        (profile(top="drift_check = true"), "drift_check:"),
+        (profile(top='objective = "cost_per_mtok"'), "objective:"),
+        (profile(top="timeouts = { prepare = 5 }"), "timeouts.prepare:"),
+        (profile(below="[gates]\nmax_cost_per_mtok = 2"), "gates.max_cost_per_mtok:"),
+        (profile(below="[engine_gate]"), "engine_gate:"),
+        (profile(candidate='revision = "main"'), "candidates[a].revision:"),
+        (profile(candidate="devices = 2"), "candidates[a].devices:"),
+        (profile(candidate='container = { image = "x" }'), "candidates[a].container:"),
+        (profile(candidate='form = "edge"'), "candidates[a].form:"),
+        (profile(candidate="effort_days = 1"), "candidates[a].effort_days:"),
+        (profile(candidate="price_per_hour = 1"), "candidates[a].price_per_hour:"),
+    ],
+)
+def test_a_key_that_changes_nothing_yet_is_named(asked: Profile, key: str) -> None:
+    assert [line for line in not_acted_on(asked) if line.startswith(key)] == list(not_acted_on(asked))
+    assert len(not_acted_on(asked)) == 1
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        "load = { kind = 'poisson', rate = 2 }",
+        "load = { kind = 'burst' }",
+        "load = { kind = 'closed', concurrency = [2, 4] }\ndecide_at = 4",
+    ],
+)
+def test_a_load_that_can_not_be_run_is_refused_rather_than_replaced(load: str) -> None:
+    why = unrunnable(profile(load=load))
+    assert why is not None
+    assert why.startswith("workload.load")
+
+
+def test_prompts_from_a_file_are_refused_rather_than_replaced() -> None:
+    asked = parse_profile('[workload]\ndataset = "x.jsonl"\n[[candidates]]\nname = "a"\nengine = "mock"\n')
+    assert "dataset" in (unrunnable(asked) or "")

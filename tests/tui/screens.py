@@ -1,0 +1,42 @@
+"""Apps on fixed states, at a fixed time."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from textual.screen import Screen
+
+from deploytui.errors import DeployError
+from deploytui.record.events import AnyEvent
+from deploytui.session.folder import SessionFolder
+from deploytui.tui.app import DeployApp
+from deploytui.tui.context import Context
+from deploytui.tui.headline import Source, Standing
+from deploytui.tui.screens.live import LiveScreen
+from tests.tui.states import START, WALL, state_of
+
+NOWHERE = Path("/nonexistent")
+
+
+def no_start(path: Path, names: Sequence[str]) -> SessionFolder:
+    """No runner can be started."""
+    raise DeployError(f"{path} can't be run here.", why="Nothing may be started in this test.", fix="Start it elsewhere.")
+
+
+def context(*, state: Path = NOWHERE, profiles: Path = NOWHERE, wall_s: float = WALL, stay: bool = True) -> Context:
+    """A world whose clock stands still."""
+    return Context(state=state, profiles=profiles, start=no_start, stay=stay, wall=lambda: wall_s)
+
+
+def live(events: Iterable[AnyEvent], source: Source = "running", *, folder: SessionFolder | None = None) -> LiveScreen:
+    """The live screen on a fixed state, at the time of its newest event."""
+    state = state_of(events)
+    wall_s = WALL + ((state.at_ns or START) - START) / 1e9
+    standing = Standing(state, source)
+    return LiveScreen(context(wall_s=wall_s), folder or SessionFolder(NOWHERE / "session"), standing=standing)
+
+
+def app_on(screen: Screen[None], theme: str = "deploytui-dark") -> DeployApp:
+    """An app that shows a screen."""
+    app = DeployApp(getattr(screen, "context", context()), screen)
+    app.theme = theme
+    return app
