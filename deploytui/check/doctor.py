@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from deploytui.artifact.embedded import EMBEDDED, cached_path
 from deploytui.check.probe import run_probe
-from deploytui.check.report import asked_once
 from deploytui.engine.registry import engine_names, load_engine
 from deploytui.errors import ProfileError
 from deploytui.profile.schema import Candidate

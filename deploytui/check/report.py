@@ -1,4 +1,4 @@
-"""What a profile would do, before anything of it runs: each case, the one-factor audit, samples, keys without effect."""
+"""What a profile would do, before anything of it runs: cases, one-factor audit, samples, keys without effect."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path

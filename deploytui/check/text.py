@@ -7,8 +7,7 @@ from deploytui.check.report import CheckReport
 from deploytui.record.facts import Artifact, Failure
 from deploytui.units import GIB
 
-MARKS = {"ready": "ready", "invalid_config": "invalid_config", "unsupported": "unsupported"}
-STATUS_WIDTH = max(map(len, MARKS)) + 2
+STATUS_WIDTH = len("invalid_config") + 2
 MIB = 1 << 20
 
 
@@ -41,7 +40,8 @@ def _case_lines(case: CaseCheck, width: int) -> Iterator[str]:
 
 def _said(case: CaseCheck) -> str:
     if case.failure:
-        return f"{case.failure.kind}: {case.failure.what}"
+        kind = "" if case.failure.kind == case.status else f"{case.failure.kind}: "
+        return kind + case.failure.what
     version = f" {case.probed.version}" if case.probed and case.probed.version else ""
     return ", ".join([f"{case.engine}{version}", *_artifact_words(case.artifact)])
 

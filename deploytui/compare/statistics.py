@@ -32,10 +32,16 @@ _Z95 = NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 
 def student_t(freedom: int) -> float:
-    """The two-sided 95 % point of Student's t; beyond 30 degrees the first Cornish-Fisher term, right to 0.001."""
+    """The two-sided 95 % point of Student's t; beyond 30 degrees the Cornish-Fisher expansion, right to 0.001.
+
+    Source: Abramowitz and Stegun (1964), 26.7.5.
+    """
     if freedom < 1:
         raise ValueError("Student's t needs at least one degree of freedom")
-    return _T95[freedom - 1] if freedom <= len(_T95) else _Z95 + (_Z95**3 + _Z95) / (4 * freedom)
+    if freedom <= len(_T95):
+        return _T95[freedom - 1]
+    z = _Z95
+    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
 
 
 def repeat_interval(values: Sequence[float], around: float) -> Interval | None:

@@ -1,7 +1,6 @@
 """The decision on a session, so far or final: pure, from the profile and the folded state."""
 
 from collections.abc import Iterable
-from typing import Literal
 
 from msgspec.structs import replace
 
@@ -21,22 +20,18 @@ NO_COMPARABLE = "no_comparable_candidate"
 
 NONE_MEASURED = "none measured"
 
-Progress = Literal["finished", "left_out", "pending"]
-"""Judged now, given up by the user, or still to come."""
-
 
 def decide(profile: Profile, state: SessionState, final: bool = True) -> Decision:
     """The decision; `final` false while the session runs, when unfinished candidates have no verdict yet."""
-    progress = {row.name: progress_of(state, row, final) for row in state.candidates.values()}
-    unplanned = [row.name for row in profile.candidates if row.name not in progress]
-    pending = [name for name, at in progress.items() if at == "pending"] or ([] if progress else unplanned)
-    verdicts = tuple(verdict(subject(profile, state, name)) for name, at in progress.items() if at == "finished")
+    finished = [row.name for row in state.candidates.values() if is_finished(state, row, final)]
+    unplanned = [row.name for row in profile.candidates if row.name not in state.candidates]
+    pending = [name for name in state.candidates if name not in finished] if state.candidates else unplanned
+    verdicts = tuple(verdict(subject(profile, state, name)) for name in finished)
     word = _word(verdicts, bool(pending))
     accepted = tuple(subject(profile, state, found.candidate) for found in verdicts if found.decision == "accept")
     objective = objective_of(profile, state)
     ranking = ranked(accepted, objective)
     chosen = next((row for row in accepted if row.name == ranking.recommended), None)
-    left_out = [name for name, at in progress.items() if at == "left_out"]
     return Decision(
         decision=word,
         title=full_title(
@@ -51,27 +46,26 @@ def decide(profile: Profile, state: SessionState, final: bool = True) -> Decisio
         recommended=ranking.recommended,
         objective=objective,
         tie=ranking.tie,
-        reasons=() if word == "accept" else _reasons(verdicts, pending, left_out),
-        not_covered=(*(name for name, at in progress.items() if at != "finished"), *unplanned),
+        reasons=() if word == "accept" else _reasons(verdicts, pending),
+        not_covered=tuple(dict.fromkeys((*pending, *unplanned))),
         fallback=_fallback(profile, state, verdicts),
         simulated=state.simulated,
         verdicts=verdicts,
     )
 
 
-def progress_of(state: SessionState, row: CandidateState, final: bool) -> Progress:
-    """Whether a candidate can be judged; while the session runs all its planned steps and its sums must be there."""
-    skipped = row.failure is not None and row.failure.kind == "skipped"
-    if row.status == "cancelled" or skipped:
-        return "left_out"
+def is_finished(state: SessionState, row: CandidateState, final: bool) -> bool:
+    """Whether a candidate can be judged; one that was skipped or interrupted can't, and while the session runs all
+    its planned steps and its sums must be there.
+    """
     if row.status in ("invalid_config", "unsupported", "load_failed") or row.run == "run_failed":
-        return "finished"
+        return True
     if row.status != "load_success" or row.run is None or row.run == "interrupted":
-        return "pending"
-    ahead = any(step.key.candidate == row.name and step.key not in state.finished_steps for step in state.steps)
+        return False
     if final or row.phase == "done":
-        return "finished"
-    return "pending" if ahead or row.memory is None else "finished"
+        return True
+    done = state.finished_steps
+    return row.memory is not None and all(s.key in done for s in state.steps if s.key.candidate == row.name)
 
 
 def _word(verdicts: Iterable[Verdict], pending: bool) -> DecisionWord:
@@ -86,11 +80,11 @@ def _is_comparable(found: Verdict) -> bool:
     return found.comparable and all(effect_of(reason.code) != "no_result" for reason in found.reasons)
 
 
-def _reasons(verdicts: tuple[Verdict, ...], pending: list[str], left_out: list[str]) -> tuple[Reason, ...]:
+def _reasons(verdicts: tuple[Verdict, ...], pending: list[str]) -> tuple[Reason, ...]:
     """Why nothing can be accepted: each candidate's first cause, named, and what is still to be measured."""
     causes = tuple(_named(found.candidate, found.reasons[0]) for found in verdicts if found.reasons)
     waiting = tuple(
-        missing("candidate", f"{name}: not measured to its end", fix="Let the session finish, or resume it.")
+        missing("candidate", f"{name}: not measured to its end", fix="Let the session finish, or measure it again.")
         for name in pending
     )
     if pending or any(_is_comparable(found) for found in verdicts):
@@ -100,7 +94,7 @@ def _reasons(verdicts: tuple[Verdict, ...], pending: list[str], left_out: list[s
         text="no candidate has a result that can be compared",
         next="Mend the causes below.",
     )
-    return (head, *causes, *(replace(head, text=f"{name}: left out", next="Measure it.") for name in left_out))
+    return (head, *causes)
 
 
 def _named(name: str, reason: Reason) -> Reason:

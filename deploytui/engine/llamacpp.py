@@ -69,11 +69,12 @@ class LlamaCpp(Adapter):
     def judge(self, candidate: Candidate, probed: Probed) -> Failure | None:
         """Not installed, broken, of the wrong version, or without the GPU that is asked for."""
         server = binary(candidate)
-        title = PROGRAM if server else "xllamacpp"
-        where = server[0] if server else interpreter(candidate)
-        return common_judgement(title, where, candidate, probed, remedy(server, where)) or device_failure(
-            candidate, title, probed
-        )
+        if server and not probed.found:
+            return no_binary(server[0], probed)
+        title, where = (PROGRAM, server[0]) if server else ("xllamacpp", interpreter(candidate))
+        fix = f"Run `{where} -m pip install xllamacpp`, or name a {PROGRAM} binary with command."
+        judged = common_judgement(title, where, candidate, probed, fix)
+        return judged or device_failure(candidate, title, probed)
 
     def launch(self, candidate: Candidate, place: Place) -> Launch:
         """The server's argv and environment; the API key goes by environment, which no process list shows."""
@@ -98,11 +99,14 @@ class LlamaCpp(Adapter):
         return replace(facts, settings=settings, kv_cache={**facts.kv_cache, **kv_cache}, version=version)
 
 
-def remedy(server: tuple[str, ...] | None, where: str) -> str:
-    """What to do when it is not there."""
-    if server:
-        return f"Check the path in command, or put {PROGRAM} on PATH."
-    return f"Run `{where} -m pip install xllamacpp`, or name a {PROGRAM} binary with command."
+def no_binary(path: str, probed: Probed) -> Failure:
+    """The failure of a command that can't be run."""
+    return Failure(
+        kind="not_installed",
+        what=f"{path} can't be run as a {PROGRAM}.",
+        why=probed.error,
+        fix=f"Correct command: it starts with the path of a {PROGRAM} binary.",
+    )
 
 
 def device_failure(candidate: Candidate, title: str, probed: Probed) -> Failure | None:

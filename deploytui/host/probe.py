@@ -6,6 +6,8 @@
 `--call MODULE:FUNCTION` is the one exception: it imports the module and reports what the function returns.
 """
 
+from __future__ import annotations
+
 import argparse
 import importlib
 import importlib.metadata
@@ -17,20 +19,21 @@ import re
 import shutil
 import subprocess
 import sys
+from typing import Any, TextIO
 
 OUTPUT_LIMIT = 20000
 COMMAND_TIMEOUT_S = 30
 VERSION = re.compile(r"version[:\s]+v?(\d[\w.+-]*)|(\d+\.\d[\w.+-]*)|\bb(\d{3,})\b", re.IGNORECASE)
 
 
-def claim_stdout():
+def claim_stdout() -> TextIO:
     """Keep standard output for our one line; what a library prints goes to standard error."""
     lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return lines
 
 
-def distribution_version(name):
+def distribution_version(name: str) -> str | None:
     """The version of an installed distribution; None when there is none."""
     try:
         return importlib.metadata.version(name)
@@ -38,7 +41,7 @@ def distribution_version(name):
         return None
 
 
-def module_origin(name):
+def module_origin(name: str) -> str | None:
     """Where a top-level module would be imported from; None when it can't be found."""
     try:
         spec = importlib.util.find_spec(name)
@@ -49,7 +52,7 @@ def module_origin(name):
     return spec.origin or str(next(iter(spec.submodule_search_locations or [""])))
 
 
-def output_of(argv):
+def output_of(argv: list[str]) -> dict[str, Any]:
     """What a command prints, with its exit status; OSError text in place of it when it can't run."""
     try:
         ran = subprocess.run(
@@ -67,15 +70,15 @@ def output_of(argv):
     return {"argv": argv, "status": ran.returncode, "text": ran.stdout.decode("utf-8", "replace")[:OUTPUT_LIMIT]}
 
 
-def called(target):
+def called(target: str) -> Any:
     """What `MODULE:FUNCTION` returns."""
     module, _, function = target.partition(":")
     return getattr(importlib.import_module(module), function)()
 
 
-def look(options):
+def look(options: argparse.Namespace) -> dict[str, Any]:
     """The answer as a dict."""
-    answer = {"found": False, "version": None, "error": "", "detail": place()}
+    answer: dict[str, Any] = {"found": False, "version": None, "error": "", "detail": place()}
     look_for_packages(options, answer)
     look_for_programs(options, answer)
     if answer["found"] and options.call:
@@ -83,12 +86,12 @@ def look(options):
     return answer
 
 
-def place():
+def place() -> dict[str, Any]:
     """The interpreter itself."""
     return {"python": platform.python_version(), "executable": sys.executable, "prefix": sys.prefix}
 
 
-def look_for_packages(options, answer):
+def look_for_packages(options: argparse.Namespace, answer: dict[str, Any]) -> None:
     """Distributions and modules; a distribution without its module is found but broken."""
     versions = {name: distribution_version(name) for name in options.dist}
     origins = {name: module_origin(name) for name in options.module}
@@ -104,7 +107,7 @@ def look_for_packages(options, answer):
     answer["found"] = bool(there or modules)
 
 
-def look_for_programs(options, answer):
+def look_for_programs(options: argparse.Namespace, answer: dict[str, Any]) -> None:
     """Executables on the path, and what commands say of their version."""
     for name in options.executable:
         path = shutil.which(name)
@@ -117,7 +120,7 @@ def look_for_programs(options, answer):
         answer["detail"]["output"] = output_of(json.loads(options.output_of))["text"]
 
 
-def ask_version(argv, answer):
+def ask_version(argv: list[str], answer: dict[str, Any]) -> None:
     """Run `argv --version`; a command that can't be run is not found."""
     said = output_of([*argv, "--version"])
     if said["status"] is None:
@@ -132,7 +135,7 @@ def ask_version(argv, answer):
         answer["error"] = said["text"].strip()[-400:]
 
 
-def make_calls(options, answer):
+def make_calls(options: argparse.Namespace, answer: dict[str, Any]) -> None:
     """Call into the engine; what it raises is the answer's error."""
     for target in options.call:
         try:
@@ -141,7 +144,7 @@ def make_calls(options, answer):
             answer["error"] = "{}: {}".format(type(error).__name__, error)
 
 
-def parsed(argv):
+def parsed(argv: list[str]) -> argparse.Namespace:
     """The options."""
     parser = argparse.ArgumentParser(description="Tell what is installed here.")
     for flag in ("--dist", "--module", "--executable", "--call"):
@@ -151,13 +154,13 @@ def parsed(argv):
     return parser.parse_args(argv)
 
 
-def without_own_folder():
+def without_own_folder() -> None:
     """Take this file's folder from the import path: a file beside it must not stand for an installed module."""
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]
 
 
-def main():
+def main() -> None:
     """Print the answer."""
     without_own_folder()
     lines = claim_stdout()

@@ -7,11 +7,14 @@ after SIGTERM, 1 when the model or the port did not work out (llama.cpp's own wo
 parameter that does not exist or a value that does not fit.
 """
 
+from __future__ import annotations
+
 import argparse
 import difflib
 import os
 import signal
 import sys
+from typing import Any
 
 HOST = "127.0.0.1"
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
@@ -21,7 +24,7 @@ class ParameterError(Exception):
     """A `--set` that can't be followed."""
 
 
-def converted(name, current, text):
+def converted(name: str, current: Any, text: str) -> Any:
     """`text` as a value of the type that the parameter has now."""
     kind = type(current)
     try:
@@ -42,14 +45,14 @@ def converted(name, current, text):
     raise ParameterError("bad value {!r} for parameter {}: it is of type {}".format(text, name, kind.__name__))
 
 
-def truth(text):
+def truth(text: str) -> bool:
     """A yes or no."""
     if text.lower() in TRUE + FALSE:
         return text.lower() in TRUE
     raise ValueError(text)
 
 
-def member(kind, text):
+def member(kind: Any, text: str) -> Any:
     """A member of an enum by what tells its name from the others, such as `q8_0` for GGML_TYPE_Q8_0, or by number."""
     shared = len(os.path.commonprefix(list(kind.__members__)))
     for name, value in kind.__members__.items():
@@ -58,7 +61,7 @@ def member(kind, text):
     return kind(int(text))
 
 
-def put(params, name, text):
+def put(params: Any, name: str, text: str) -> None:
     """Set one parameter; the name may have a dot, as in `cpuparams.n_threads`."""
     owner, leaf = params, name
     while "." in leaf:
@@ -67,7 +70,7 @@ def put(params, name, text):
     setattr(owner, leaf, converted(name, attribute(owner, leaf, name), text))
 
 
-def attribute(owner, leaf, name):
+def attribute(owner: Any, leaf: str, name: str) -> Any:
     """The present value of a parameter; ParameterError with the nearest name when there is none."""
     known = [entry for entry in dir(owner) if not entry.startswith("_")]
     if leaf in known:
@@ -76,12 +79,12 @@ def attribute(owner, leaf, name):
     raise ParameterError("unknown parameter {!r} of CommonParams{}".format(name, nearest(near)))
 
 
-def nearest(near):
+def nearest(near: list[str]) -> str:
     """A hint, where there is one."""
     return "; the nearest is {!r}".format(near[0]) if near else ""
 
 
-def filled(params, options):
+def filled(params: Any, options: argparse.Namespace) -> Any:
     """Put our options and the user's settings into `params`."""
     params.model.path = options.model
     params.port = options.port
@@ -99,7 +102,7 @@ def filled(params, options):
     return params
 
 
-def parsed(argv):
+def parsed(argv: list[str]) -> argparse.Namespace:
     """The options."""
     parser = argparse.ArgumentParser(description="Serve a GGUF file with llama.cpp.")
     parser.add_argument("--model", required=True)
@@ -109,13 +112,13 @@ def parsed(argv):
     return parser.parse_args(argv)
 
 
-def complain(text, status):
+def complain(text: object, status: int) -> int:
     """Say it and give the exit status."""
     print("serve_xllamacpp: error: {}".format(text), file=sys.stderr, flush=True)  # noqa: T201
     return status
 
 
-def main():
+def main() -> int:
     """Serve until SIGTERM; while it loads, SIGTERM ends it at once."""
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]

@@ -6,7 +6,7 @@ from deploytui.plan.audit import Difference, baseline_of, differences, factors
 from deploytui.plan.labels import PLAIN_NAMES, format_of, precision_of, quantization_of
 from deploytui.plan.steps import run_order
 from deploytui.profile.schema import Candidate, Profile
-from deploytui.record.events import PlannedCandidate
+from deploytui.record.planned import PlannedCandidate
 
 UNNAMED_FORMATS = frozenset({"safetensors", "pytorch"})
 """Formats that go without saying when the precision is known."""

@@ -5,8 +5,8 @@ from typing import Literal
 
 from deploytui.profile.rules import sweep
 from deploytui.profile.schema import Profile
-from deploytui.record.events import PlannedStep
 from deploytui.record.keys import StepKey
+from deploytui.record.planned import PlannedStep
 
 Order = Literal["grouped", "interleaved"]
 

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from deploytui.profile.rules import sweep
 from deploytui.profile.schema import Candidate, Closed, Profile, Timeouts
 
-COST = "no cost is computed yet"
-
 
 def not_acted_on(profile: Profile) -> tuple[str, ...]:
     """Each key that is read but changes nothing yet, as `key: what is not done`; in the order of the schema."""
@@ -28,17 +26,13 @@ def unrunnable(profile: Profile) -> str | None:
 
 def _session_keys(profile: Profile) -> Iterator[str]:
     if profile.form != "online":
-        yield f'form: "{profile.form}" brings no gates, load or objective of its own yet'
-    if profile.objective == "cost_per_mtok":
-        yield f"objective: {COST}"
+        yield f'form: "{profile.form}" brings no gates and no load of its own yet'
     if profile.order != "grouped":
         yield "order: candidates are measured one after the other, each in one launch"
     if profile.drift_check:
         yield "drift_check: the first repeat is not measured again at the end"
     if profile.timeouts.prepare != Timeouts().prepare:
         yield "timeouts.prepare: nothing is prepared yet"
-    if profile.gates.max_cost_per_mtok is not None:
-        yield f"gates.max_cost_per_mtok: {COST}"
     if profile.engine_gate is not None:
         yield "engine_gate: the engine's own state is not watched yet"
 
@@ -52,13 +46,9 @@ def _candidate_keys(profile: Profile) -> Iterator[str]:
 def _one_candidate(candidate: Candidate) -> Iterator[tuple[str, str]]:
     if candidate.revision is not None:
         yield "revision", "models are not fetched from a hub yet"
-    if candidate.devices is not None:
-        yield "devices", "the engine gets every GPU this process may use"
     if candidate.container is not None:
         yield "container", "engines are not run in containers yet"
     if candidate.form is not None:
         yield "form", "it brings no gates of its own yet"
     if candidate.effort_days is not None:
         yield "effort_days", "it is not shown in a report yet"
-    if candidate.price_per_hour is not None:
-        yield "price_per_hour", COST

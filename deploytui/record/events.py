@@ -22,6 +22,7 @@ from deploytui.record.facts import (
 )
 from deploytui.record.keys import StepKey
 from deploytui.record.measured import Metrics, Quality, TaskScore
+from deploytui.record.planned import PlannedCandidate, PlannedStep
 from deploytui.record.verdict import Decision
 from deploytui.record.words import Phase, Run, Status
 
@@ -50,24 +51,6 @@ class SessionStarted(Event, frozen=True, tag="session_started", kw_only=True):
     profile_sha256: str
     baseline: str | None
     simulated: bool = False
-
-
-class PlannedCandidate(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A row of the grid before anything is known."""
-
-    name: str
-    engine: str
-    artifact: str
-    differs: dict[str, str] = {}
-    """What differs from the baseline: field → `theirs → ours`."""
-    factors: tuple[str, ...] = ()
-
-
-class PlannedStep(Struct, frozen=True, kw_only=True):
-    """One step of the plan."""
-
-    key: StepKey
-    requests: int
 
 
 class Planned(Event, frozen=True, tag="planned", kw_only=True):

@@ -6,7 +6,6 @@ from deploytui.record.events import (
     Evidence,
     Freed,
     NodeRollup,
-    PlannedStep,
     Progress,
     PromptsMade,
     Rollup,
@@ -16,6 +15,7 @@ from deploytui.record.events import (
 from deploytui.record.facts import Artifact, ColdStart, EngineFacts, Environment, Failure, MemoryUse, Sidecar
 from deploytui.record.keys import StepKey
 from deploytui.record.measured import Metrics, Quality, TaskScore
+from deploytui.record.planned import PlannedStep
 from deploytui.record.series import Series
 from deploytui.record.verdict import Decision, Verdict
 from deploytui.record.words import Phase, Run, Status

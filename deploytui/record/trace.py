@@ -33,8 +33,8 @@ class RequestRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     http_status: int | None = None
     ok: bool
     error_kind: str | None = None
-    """`http_429`, `stream_error`, `truncated`, `empty`, `timeout`, `connect`, `reset`, `not_a_stream`,
-    `line_too_long`."""
+    """`http_NNN`, `stream_error`, `truncated`, `empty`, `timeout`, `connect`, `reset`, `not_a_stream`,
+    `line_too_long`, or `bad_response` where the peer does not speak HTTP/1.1."""
     error: str | None = None
     flags: tuple[str, ...] = ()
     """`no_done`, `no_finish_reason`, `usage_fell`, `reconnected`, `bad_utf8`, `unterminated`."""

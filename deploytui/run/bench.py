@@ -4,16 +4,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import anyio
+
 from deploytui.engine.protocol import Engine
 from deploytui.load.orders import LoadOrder, Report
 from deploytui.profile.schema import Candidate, Sampling, Workload
 from deploytui.record.facts import Failure
 from deploytui.record.keys import StepKey
 from deploytui.run.context import Context
-from deploytui.run.failing import why_it_died
+from deploytui.run.failing import CandidateFailed, why_it_died
 from deploytui.run.keeping import Kept
 from deploytui.run.loads import run_load
 from deploytui.session.folder import safe_name
+
+DEATH_S = 1.0
+"""How long the end of an engine may come after the requests it broke [s]."""
 
 
 @dataclass
@@ -35,6 +40,15 @@ class Bench:
         """Why the engine's process is gone."""
         assert self.kept is not None
         return why_it_died(self.engine, self.kept, self.folder, "serving" if self.serves else "loading")
+
+    async def check_alive(self, *, broken: bool) -> None:
+        """Raise when the engine died; its exit may come a little after the requests it broke."""
+        if self.kept is None:
+            return
+        with anyio.move_on_after(DEATH_S if broken else 0.0):
+            await self.kept.exited.wait()
+        if self.kept.exited.is_set():
+            raise CandidateFailed(self.died())
 
 
 def sampling_body(sampling: Sampling) -> dict[str, Any]:

@@ -12,11 +12,12 @@ from deploytui.artifact.fetch import fetch
 from deploytui.check.cases import CaseCheck, check_case
 from deploytui.engine.failures import status_of
 from deploytui.engine.registry import load_engine
-from deploytui.errors import DeployError
+from deploytui.errors import DeployError, EngineError
 from deploytui.profile.schema import Candidate
-from deploytui.record.events import ArtifactRead, PhaseStarted, PlannedStep, Progress, RunSet, StatusSet, Summed
+from deploytui.record.events import ArtifactRead, PhaseStarted, Progress, RunSet, StatusSet, Summed
 from deploytui.record.facts import ColdStart, Failure
 from deploytui.record.measured import Quality
+from deploytui.record.planned import PlannedStep
 from deploytui.run.bench import Bench
 from deploytui.run.context import Context
 from deploytui.run.doors import door
@@ -156,10 +157,14 @@ async def _prompts(ctx: Context, bench: Bench) -> None:
     if ctx.prompts is not None:
         return
     timeout_s = ctx.profile.timeouts.request
-    async with door(bench.base_url, bench.headers) as calls:
-        ctx.prompts = await prepare_prompts(
-            calls, ctx.folder, ctx.profile.workload, bench.served_model, bench.candidate.name, timeout_s
-        )
+    try:
+        async with door(bench.base_url, bench.headers) as calls:
+            ctx.prompts = await prepare_prompts(
+                calls, ctx.folder, ctx.profile.workload, bench.served_model, bench.candidate.name, timeout_s
+            )
+    except EngineError:
+        await bench.check_alive(broken=True)
+        raise
     ctx.recorder.say(ctx.prompts)
     if not ctx.prompts.exact:
         ctx.note("warning", "The prompts could not be made token-exact: see each candidate's prompt_tokens.")

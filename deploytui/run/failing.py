@@ -4,10 +4,13 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+
 from deploytui.engine.failures import explain_exit
 from deploytui.engine.protocol import Engine
-from deploytui.errors import DeployError, EngineError
+from deploytui.errors import DeployError, DownloadError, EngineError, ProfileError, UsageError
 from deploytui.record.facts import Failure
+from deploytui.record.words import FailureKind
 from deploytui.run.keeping import Kept
 
 TAIL_LINES = 40
@@ -23,8 +26,20 @@ class CandidateFailed(Exception):
 
 def failed(error: DeployError) -> Failure:
     """The record of an error that a user can act on."""
-    kind = error.kind if isinstance(error, EngineError) else "unknown"
-    return Failure(kind=kind, what=error.what, why=error.why, fix=error.fix)  # type: ignore[arg-type]
+    return Failure(kind=_kind(error), what=error.what, why=error.why, fix=error.fix)
+
+
+def _kind(error: DeployError) -> FailureKind:
+    match error:
+        case EngineError(kind=kind):
+            known: FailureKind = msgspec.convert(kind, FailureKind)
+            return known
+        case ProfileError() | UsageError():
+            return "invalid_config"
+        case DownloadError():
+            return "download_failed"
+        case _:
+            return "unknown"
 
 
 def log_lines(folder: Path) -> Iterator[str]:

@@ -11,7 +11,7 @@ import msgspec
 from anyio.abc import Process
 from msgspec import Struct
 
-from deploytui.run.children import child, lines, tell, unwrapped
+from deploytui.run.children import child, lines, marked, tell, unwrapped
 
 KEEPER = Path(__file__).parent.parent / "host" / "keeper.py"
 STOP_S = 15.0
@@ -74,9 +74,12 @@ class Kept:
 
 @asynccontextmanager
 async def kept(
-    argv: tuple[str, ...], *, env: Mapping[str, str], folder: Path, grace_s: float, hurry: anyio.Event
+    argv: tuple[str, ...], *, env: Mapping[str, str], session: str, folder: Path, grace_s: float, hurry: anyio.Event
 ) -> AsyncIterator[Kept]:
-    """An engine that lives inside the block; at its end it is stopped nicely, or at once when `hurry` is set."""
+    """An engine that lives inside the block; at its end it is stopped nicely, or at once when `hurry` is set.
+
+    `env` is the engine's alone: a library path meant for it must not reach the keeper.
+    """
     order = {
         "argv": argv,
         "env": dict(env),
@@ -88,7 +91,7 @@ async def kept(
     keeper = (sys.executable, "-I", "-S", str(KEEPER))
     with unwrapped():
         async with (
-            child(keeper, env=dict(env), errors=folder / "keeper.log", grace_s=STOP_S) as process,
+            child(keeper, env=marked(session), errors=folder / "keeper.log", grace_s=STOP_S) as process,
             anyio.create_task_group() as group,
         ):
             engine = Kept(process)

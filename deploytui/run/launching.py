@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from deploytui.check.cases import CaseCheck
 from deploytui.engine.openai import api_key
 from deploytui.engine.protocol import Engine, Launch, Place
+from deploytui.plan.prompts import TEMPLATE_ROOM
 from deploytui.profile.schema import Candidate
 from deploytui.record.events import EngineRead, Freed, PhaseEnded, PhaseStarted, Progress, StatusSet
 from deploytui.record.facts import EngineFacts, Failure
@@ -30,8 +31,6 @@ from deploytui.units import NS
 
 GRACE_S = 10.0
 """How long an engine may take to end nicely [s]."""
-TEMPLATE_ROOM = 256
-"""Tokens kept for a question with its template, beside its answer."""
 NOTE_S = 1.0
 """Between two progress events while an engine loads [s]."""
 
@@ -48,16 +47,24 @@ async def launched(
     env = marked(ctx.folder.id, **gpus, **launch.env, **candidate.env)
     ctx.recorder.say(EngineRead(at_ns=now_ns(), candidate=candidate.name, engine=_facts(bench, check, launch)))
     began = now_ns()
+    await ctx.ticker.watch(candidate.name, bench.gpu_uuids)
     try:
-        async with kept(launch.argv, env=env, folder=folder, grace_s=GRACE_S, hurry=ctx.halt.hurry) as bench.kept:
-            ctx.ticker.watch(candidate.name, bench.gpu_uuids)
+        async with kept(
+            launch.argv,
+            env=env,
+            session=ctx.folder.id,
+            folder=folder,
+            grace_s=GRACE_S,
+            hurry=ctx.halt.hurry,
+        ) as bench.kept:
             try:
                 yield bench
             finally:
                 began = now_ns()
                 ctx.recorder.say(PhaseStarted(at_ns=began, candidate=candidate.name, phase="stopping"))
     finally:
-        _freed(ctx, bench, began)
+        with anyio.CancelScope(shield=True):
+            await _freed(ctx, bench, began)
 
 
 def _attached(candidate: Candidate, engine: Engine, folder: Path) -> Bench:
@@ -71,7 +78,7 @@ def _attached(candidate: Candidate, engine: Engine, folder: Path) -> Bench:
 def _planned_launch(
     ctx: Context, candidate: Candidate, engine: Engine, check: CaseCheck, folder: Path
 ) -> tuple[Bench, Launch, dict[str, str]]:
-    key = secrets.token_urlsafe(24)
+    key = secrets.token_hex(24)
     gpu_uuids = ctx.ticker.choose_gpus(candidate)
     place = Place(
         port=_port(candidate),
@@ -189,12 +196,12 @@ def _noter(ctx: Context, bench: Bench) -> Callable[[], None]:
     return note
 
 
-def _freed(ctx: Context, bench: Bench, began: int) -> None:
+async def _freed(ctx: Context, bench: Bench, began: int) -> None:
     """Record how the stop went and what is left of the engine."""
     if bench.kept is None:
         return
     name, ended = bench.candidate.name, now_ns()
-    gpu_left = ctx.ticker.unwatch()
+    gpu_left = await ctx.ticker.unwatch()
     ctx.recorder.say(PhaseEnded(at_ns=ended, candidate=name, phase="stopping", seconds=(ended - began) * NS))
     ctx.recorder.say(
         Freed(

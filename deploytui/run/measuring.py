@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import anyio
 import msgspec
 from anyio import to_thread
 
@@ -11,10 +10,11 @@ from deploytui.load.orders import LoadOrder, Report
 from deploytui.profile.schema import Sampling
 from deploytui.quality.score import score_task, total
 from deploytui.quality.tasks import Task, load_task, prompts_for
-from deploytui.record.events import Measured, PlannedStep, RepeatDone, TaskDone
+from deploytui.record.events import Measured, RepeatDone, TaskDone
 from deploytui.record.facts import Failure, Sidecar
 from deploytui.record.measured import Metrics, Quality
 from deploytui.record.metrics import RepeatSample, measure_many
+from deploytui.record.planned import PlannedStep
 from deploytui.run.bench import Bench, load_order, put_load, step_label
 from deploytui.run.context import Context
 from deploytui.run.failing import CandidateFailed
@@ -22,9 +22,6 @@ from deploytui.run.prompting import part_path
 from deploytui.run.recorder import now_ns
 from deploytui.run.samples import first_error, read_records, repeat_sample
 from deploytui.run.sidecars import sidecar, write_synced
-
-DEATH_S = 1.0
-"""How long the end of an engine may come after the requests it broke [s]."""
 
 
 async def warm(ctx: Context, bench: Bench) -> int:
@@ -41,7 +38,8 @@ async def warm(ctx: Context, bench: Bench) -> int:
         output_tokens=workload.output_tokens,
         concurrency=concurrency(ctx),
     )
-    await _check_engine(bench, await put_load(ctx, bench, order))
+    report = await put_load(ctx, bench, order)
+    await bench.check_alive(broken=report.ok < report.requests)
     return workload.warmup_requests
 
 
@@ -77,7 +75,7 @@ async def _repeat(ctx: Context, bench: Bench, step: PlannedStep) -> RepeatSample
         concurrency=concurrency(ctx),
     )
     report = await put_load(ctx, bench, order)
-    await _check_engine(bench, report)
+    await bench.check_alive(broken=report.ok < report.requests)
     sample = await to_thread.run_sync(repeat_sample, order, report)
     done = RepeatDone(
         at_ns=now_ns(),
@@ -105,16 +103,6 @@ async def _sidecars(ctx: Context, order: LoadOrder, report: Report) -> tuple[Sid
         await to_thread.run_sync(sidecar, Path(order.records), root, report.requests),
         await to_thread.run_sync(sidecar, Path(order.stamps), root, report.requests),
     )
-
-
-async def _check_engine(bench: Bench, report: Report) -> None:
-    """Raise when the engine died under the load; its exit may come a little after the requests it broke."""
-    if bench.kept is None:
-        return
-    with anyio.move_on_after(DEATH_S if report.ok < report.requests else 0.0):
-        await bench.kept.exited.wait()
-    if bench.kept.exited.is_set():
-        raise CandidateFailed(bench.died())
 
 
 def _nothing_ok(bench: Bench, samples: Sequence[RepeatSample]) -> Failure:
@@ -152,7 +140,7 @@ async def _task(ctx: Context, bench: Bench, step: PlannedStep, task: Task) -> Ta
         keep_text=True,
     )
     report = await put_load(ctx, bench, order)
-    await _check_engine(bench, report)
+    await bench.check_alive(broken=report.ok < report.requests)
     records = await to_thread.run_sync(read_records, Path(order.records))
     done = TaskDone(
         at_ns=now_ns(),

@@ -15,6 +15,7 @@ from deploytui.profile.nearest import nearest
 from deploytui.profile.parse import parse_profile
 from deploytui.profile.places import base_dir_of
 from deploytui.profile.schema import Profile
+from deploytui.quality.tasks import load_task
 from deploytui.run.trust import fingerprint, programs, trust, trusted
 from deploytui.session.folder import SessionFolder, new_session
 from deploytui.session.leftovers import reap_dead_sessions
@@ -34,6 +35,8 @@ class Prepared:
     base_dir: Path
     cache_dir: Path
     profile_sha256: str
+    items: dict[str, int]
+    """Items of each quality task."""
     notes: tuple[str, ...] = ()
 
 
@@ -44,6 +47,8 @@ def prepare(path: Path, state: Path, *, only: Sequence[str], confirm: Confirm) -
     profile = narrowed(asked, only)
     if (why := unrunnable(profile)) is not None:
         raise ProfileError(f"{path}: {why}")
+    base_dir = base_dir_of(asked, path)
+    items = {name: len(load_task(name, base_dir).items) for name in profile.quality.tasks}
     sha256 = fingerprint(text)
     _confirmed(asked, state, sha256, confirm)
     reaped = reap_dead_sessions(state)
@@ -54,9 +59,10 @@ def prepare(path: Path, state: Path, *, only: Sequence[str], confirm: Confirm) -
         profile=profile,
         folder=folder,
         lock=lock,
-        base_dir=base_dir_of(asked, path),
+        base_dir=base_dir,
         cache_dir=default_cache_dir(),
         profile_sha256=sha256,
+        items=items,
         notes=tuple(f"Ended process {left.pid}, left by session {left.session}: {left.program}" for left in reaped),
     )
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import msgspec
 from anyio import to_thread
 
-from deploytui.errors import EngineError
 from deploytui.load.orders import Prompt
 from deploytui.plan.prompts import Calibration, calibration, make_prompts, words_for
 from deploytui.plan.workload import draw
@@ -47,7 +46,7 @@ async def calibrate(door: "ClientSession", workload: Workload, model: str, timeo
     except StopIteration as done:
         found: Calibration | None = done.value
         return found
-    except (Uncounted, EngineError):
+    except Uncounted:
         return None
 
 

@@ -1,5 +1,7 @@
 """Token rates between two snapshots of a load worker."""
 
+from itertools import pairwise
+
 from msgspec import Struct
 
 from deploytui.load.orders import Snapshot
@@ -38,7 +40,7 @@ def _band(snapshots: list[Snapshot], per_chunk: float | None) -> Band | None:
         return None
     steps = [
         (later.chunks - earlier.chunks) * per_chunk / ((later.at_ns - earlier.at_ns) * NS)
-        for earlier, later in zip(snapshots, snapshots[1:], strict=False)
+        for earlier, later in pairwise(snapshots)
         if later.at_ns > earlier.at_ns
     ]
     if not steps:

@@ -17,15 +17,8 @@ from deploytui.plan.cases import planned_candidates
 from deploytui.plan.steps import plan_steps
 from deploytui.plan.workload import workload_key
 from deploytui.profile.schema import Candidate
-from deploytui.record.events import (
-    Decided,
-    EnvironmentRead,
-    Note,
-    Planned,
-    PlannedStep,
-    SessionEnded,
-    SessionStarted,
-)
+from deploytui.record.events import Decided, EnvironmentRead, Note, Planned, SessionEnded, SessionStarted
+from deploytui.record.planned import PlannedStep
 from deploytui.record.verdict import Decision
 from deploytui.run.adoption import adopt_orphans, end_adopted
 from deploytui.run.candidate import record_cancelled, run_candidate
@@ -96,7 +89,7 @@ async def _walk(ctx: Context, prepared: Prepared) -> None:
     """Read the node, then every candidate with its steps."""
     profile = ctx.profile
     names = [candidate.name for candidate in profile.candidates]
-    steps = plan_steps(profile, names)
+    steps = plan_steps(profile, names, items=prepared.items)
     ctx.recorder.say(
         Planned(
             at_ns=now_ns(),

@@ -24,6 +24,8 @@ SAMPLER = (sys.executable, "-m", "deploytui.telemetry.sampler")
 TICK_S = 1.0
 SAMPLE_S = 0.25
 GRACE_S = 2.0
+FRESH_S = 5.0
+"""How long to wait for a reading of the GPUs: the driver may take seconds to open [s]."""
 
 
 class Ticker:
@@ -34,6 +36,7 @@ class Ticker:
         self._node = NodeWindow()
         self._window = RollupWindow()
         self._newest: Sample | None = None
+        self._sampled = anyio.Event()
         self._candidate: str | None = None
         self._snapshots: list[Snapshot] = []
         self._per_chunk: float | None = None
@@ -62,6 +65,8 @@ class Ticker:
 
     def _hear_sample(self, sample: Sample) -> None:
         self._newest = sample
+        self._sampled.set()
+        self._sampled = anyio.Event()
         self._node.add(sample)
         if self._candidate is not None:
             self._window.add(sample)
@@ -82,8 +87,9 @@ class Ticker:
                 parallel = (settings.tensor_parallel or 1) * (settings.pipeline_parallel or 1)
                 return usable[:parallel]
 
-    def watch(self, candidate: str, gpu_uuids: tuple[str, ...]) -> None:
+    async def watch(self, candidate: str, gpu_uuids: tuple[str, ...]) -> None:
         """From now on memory is this candidate's; the GPUs' present use is what it is counted above."""
+        await self._fresh(gpu_uuids)
         before = device_bytes(self._newest, gpu_uuids) if self._newest else dict.fromkeys(gpu_uuids)
         self._candidate, self._window = candidate, RollupWindow(baseline=before)
         self._load_memory, self._per_chunk = (None, None), None
@@ -113,11 +119,25 @@ class Ticker:
             source=source,
         )
 
-    def unwatch(self) -> int | None:
+    async def unwatch(self) -> int | None:
         """The candidate is gone: bytes its GPUs still hold above the reading before launch; None when not told."""
+        await self._fresh(tuple(self._window.baseline))
         left = worst_above(self._newest, self._window.baseline) if self._newest and self._window.baseline else None
         self._candidate, self._window = None, RollupWindow()
         return left
+
+    async def _fresh(self, gpu_uuids: tuple[str, ...]) -> None:
+        """Wait a little for a sample taken after now that tells of these GPUs; at once without GPUs."""
+        after = now_ns()
+        with anyio.move_on_after(FRESH_S if gpu_uuids and self._telemetry else 0):
+            while not self._tells(gpu_uuids, after):
+                await self._sampled.wait()
+
+    def _tells(self, gpu_uuids: tuple[str, ...], after_ns: int) -> bool:
+        sample = self._newest
+        if sample is None or sample.at_ns < after_ns:
+            return False
+        return all(used is not None for used in device_bytes(sample, gpu_uuids).values())
 
     def begin_load(self) -> None:
         """A load begins; snapshots of another one are not mixed with its own."""

@@ -34,6 +34,9 @@ class View(Struct, frozen=True):
     quantile: Quantile
     over: bool
     """Whether nothing more will come: the session ended, or its runner is gone."""
+    repeats: int = 1
+    """Planned for each candidate, at all points of a sweep and in all launches."""
+    tasks: int = 1
 
 
 def running(candidate: CandidateState, view: View) -> bool:
@@ -86,7 +89,7 @@ def phase_cell(candidate: CandidateState, view: View, *, elapsed: bool) -> Line:
         return line("done", Piece(f" {clock(total)}" if elapsed and total else "", "dim"))
     if view.over:
         return line(Piece("cut off", "warn"), Piece(f" {candidate.phase}", "dim"))
-    done = phase_share(candidate)
+    done = phase_share(candidate, view)
     word = SHORT_PHASES.get(candidate.phase, candidate.phase)
     passed = f" {clock(phase_seconds(candidate, view))}" if elapsed else ""
     return line(Piece(word, "busy"), "" if done is None else f" {done:.0%}", Piece(passed, "dim"))
@@ -99,15 +102,29 @@ def phase_seconds(candidate: CandidateState, view: View) -> float | None:
     return (view.now_ns - candidate.phase_since_ns) * NS
 
 
-def phase_share(candidate: CandidateState) -> float | None:
+def phase_share(candidate: CandidateState, view: View) -> float | None:
     """How much of the present phase is done, 0 to 1; None when nobody knows."""
     progress, live = candidate.progress, candidate.live
     if progress is not None and progress.total:
         return min(progress.done / progress.total, 1.0)
     fresh = live is not None and live.at_ns >= (candidate.phase_since_ns or 0)
-    if candidate.phase in ("warming", "measuring") and live is not None and fresh and live.total:
-        return min((live.done or 0) / live.total, 1.0)
-    return None
+    part = min((live.done or 0) / live.total, 1.0) if live is not None and fresh and live.total else None
+    match candidate.phase:
+        case "warming":
+            return part
+        case "measuring":
+            return _of_steps(len(candidate.repeats), part, view.repeats)
+        case "quality":
+            return _of_steps(len(candidate.tasks), part, view.tasks)
+        case _:
+            return None
+
+
+def _of_steps(done: int, part: float | None, planned: int) -> float | None:
+    """Finished steps and the part of the running one, of the planned; None before anything is known."""
+    if not planned or (part is None and not done):
+        return None
+    return min((done + (part or 0.0)) / planned, 1.0)
 
 
 def memory_series(candidate: CandidateState, view: View) -> Series:

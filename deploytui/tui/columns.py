@@ -15,7 +15,7 @@ MOST = {"name": 28, "engine": 18, "artifact": 14, "verdict": 40}
 NAME_KEEPS = 16
 VERDICT_LIKES = 20
 PHASE_WITH_TIME = 20
-RIGHT = frozenset({"ttft", "tpot", "quality"})
+RIGHT = frozenset({"memory", "tokens", "ttft", "tpot", "quality"})
 """Columns of plain numbers, which stand right."""
 
 

@@ -5,9 +5,10 @@ from typing import Literal
 from msgspec import Struct
 
 from deploytui.record.facts import DeviceSample, Environment
+from deploytui.record.series import Series
 from deploytui.record.state import SessionState
-from deploytui.tui.figures import MISSING, clock, percent
-from deploytui.tui.pieces import Line, Piece, Tone, line, spread
+from deploytui.tui.figures import MISSING, clock
+from deploytui.tui.pieces import Line, Piece, Tone, line, spread, width_of
 from deploytui.tui.plain import visible
 from deploytui.tui.progress import active, elapsed_s, eta_s, turn
 from deploytui.tui.sparks import sparkline
@@ -16,8 +17,10 @@ from deploytui.units import GIB
 
 Source = Literal["running", "ended", "died", "saved", "other_host"]
 """What stands behind the state: a runner, an ended session, a runner that is gone, a file, another host's session."""
-NODE_SPARK = 8
-BUSY = 0.05
+NODE_SPARK = 4
+HALF = 58
+"""Cells that one GPU of two beside each other needs."""
+BUSY_PERCENT = 5.0
 
 
 class Standing(Struct, frozen=True):
@@ -49,15 +52,15 @@ def header(standing: Standing, width: int) -> Line:
     state = standing.state
     count = len(state.candidates)
     host = state.environment.host.hostname if state.environment else state.started.hostname if state.started else ""
-    facts = [
-        visible(session_name(standing)),
-        f"{count} candidate{'' if count == 1 else 's'}" if count else "",
-        visible(host),
-    ]
-    left = line(Piece("deploytui", "mark"), "  ", " · ".join(fact for fact in facts if fact))
-    if state.simulated:
-        left = line(Piece(" SIMULATED ", "sim"), " ", *left)
-    return spread(left, where(standing), width)
+    many = f"{count} candidate{'' if count == 1 else 's'}" if count else ""
+    facts = [fact for fact in (visible(session_name(standing)), many, visible(host)) if fact]
+    stamp = line(Piece(" SIMULATED ", "sim"), " ") if state.simulated else ()
+    right = where(standing)
+    left = line(*stamp, Piece("deploytui", "mark"), "  ", " · ".join(facts))
+    while len(facts) > 1 and width_of(left) + 2 + width_of(right) > width:
+        facts.pop()
+        left = line(*stamp, Piece("deploytui", "mark"), "  ", " · ".join(facts))
+    return spread(left, right, width)
 
 
 def session_name(standing: Standing) -> str:
@@ -106,33 +109,39 @@ def node_lines(state: SessionState, width: int, most: int = 4) -> tuple[Line, ..
     devices = state.node.devices if state.node else ()
     if not devices:
         return (host_line(state),)
-    cells = [device_line(state, device) for device in devices]
-    if width >= 2 * 58:
-        half = width // 2
+    beside = len(devices) > 1 and width >= 2 * HALF
+    cells = [device_line(state, device, brief=beside) for device in devices]
+    if beside:
         pairs = [cells[place : place + 2] for place in range(0, len(cells), 2)]
-        cells = [spread(pair[0], (), half) + (pair[1] if len(pair) > 1 else ()) for pair in pairs]
+        cells = [line(*spread(pair[0], (), width // 2), *(pair[1] if len(pair) > 1 else ())) for pair in pairs]
     hidden = len(cells) - most
     return (*cells[: most - 1], line(Piece(f"… {hidden + 1} more lines", "dim"))) if hidden > 0 else tuple(cells)
 
 
-def device_line(state: SessionState, device: DeviceSample) -> Line:
+def device_line(state: SessionState, device: DeviceSample, *, brief: bool = False) -> Line:
     """One GPU: what it is, how busy, how full, its power and temperature."""
     name = Piece(f"GPU {device.index} ", "mark"), f"{visible(short_name(device.name))} "
     if device.lost:
         return line(*name, Piece(f"✘ lost: {visible(device.lost)}", "bad"))
-    busy, used = state.gpu_utilisation.get(device.uuid), state.gpu_used.get(device.uuid)
-    share = device.utilisation.last if device.utilisation else None
-    if share is not None and share < BUSY and used is None:
-        return line(*name, Piece("idle", "dim"))
+    memory = _of(device.used_bytes.last if device.used_bytes else None, device.total_bytes)
+    if _idle(device):
+        return line(*name, Piece(f"idle  {memory}", "dim"))
+    busy, used = state.gpu_utilisation.get(device.uuid, Series()), state.gpu_used.get(device.uuid, Series())
+    share = f"{device.utilisation.last:.0f} %" if device.utilisation else MISSING
     return line(
         *name,
-        Piece(sparkline(busy, NODE_SPARK // 2, ceiling=1.0) if busy else "", "busy"),
-        f" {percent(share)}  mem ",
-        Piece(sparkline(used, NODE_SPARK // 2, ceiling=device.total_bytes) if used else "", "busy"),
-        f" {_of(device.used_bytes.last if device.used_bytes else None, device.total_bytes)}",
-        f"  {_watts(device)}" if device.power_w is not None else "",
-        f"  {device.temperature_c:.0f} °C" if device.temperature_c is not None else "",
+        Piece(sparkline(busy, NODE_SPARK, per_bar=2, ceiling=100.0), "busy"),
+        f" {share}  {'' if brief else 'mem '}",
+        Piece(sparkline(used, NODE_SPARK, per_bar=2, ceiling=device.total_bytes), "busy"),
+        f" {memory}",
+        f"  {_watts(device, brief=brief)}" if device.power_w is not None else "",
+        f" {'' if brief else ' '}{device.temperature_c:.0f} °C" if device.temperature_c is not None else "",
     )
+
+
+def _idle(device: DeviceSample) -> bool:
+    """Whether a GPU does nothing, now and for the whole interval."""
+    return device.utilisation is not None and device.utilisation.max < BUSY_PERCENT
 
 
 def short_name(name: str) -> str:
@@ -166,8 +175,8 @@ def _of(used: float | None, total: float | None) -> str:
     return "/".join(parts) + " GiB"
 
 
-def _watts(device: DeviceSample) -> str:
-    limit = f"/{device.power_limit_w:.0f}" if device.power_limit_w is not None else ""
+def _watts(device: DeviceSample, *, brief: bool) -> str:
+    limit = f"/{device.power_limit_w:.0f}" if device.power_limit_w is not None and not brief else ""
     return f"{device.power_w:.0f}{limit} W"
 
 

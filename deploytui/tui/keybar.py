@@ -27,9 +27,9 @@ def bar(hints: Sequence[Hint], width: int) -> Line:
 
 
 def _width(hint: Hint) -> int:
-    return cell_len(hint.key) + 1 + cell_len(hint.label) + GAP
+    return cell_len(hint.key) + cell_len(hint.label) + bool(hint.label) + GAP
 
 
 def _pieces(hint: Hint) -> Iterable[Piece]:
     yield Piece(hint.key, "mark")
-    yield Piece(f" {hint.label}{' ' * GAP}", "dim")
+    yield Piece(f"{' ' if hint.label else ''}{hint.label}{' ' * GAP}", "dim")

@@ -75,7 +75,7 @@ def steps_share(state: SessionState, row: CandidateState) -> float | None:
     live = row.live
     if row.phase == "measuring" and live is not None and live.at_ns >= (row.phase_since_ns or 0):
         running = next((step.requests for step in steps if step.key not in finished), 0)
-        done += min((live.done or 0) % max(running, 1), running)
+        done += min(live.done or 0, running)
     return done / total if total else None
 
 

@@ -1,6 +1,9 @@
 """From a session's state to the rows of the grid; a row nothing happened to is the same object again."""
 
+from collections import Counter
 from collections.abc import Collection
+
+from msgspec.structs import replace
 
 from deploytui.record.facts import Distribution
 from deploytui.record.state import CandidateState, SessionState
@@ -44,8 +47,9 @@ def _same(old: Made, new: Made) -> bool:
     if old[0] is not new[0] or old[2:4] != new[2:4] or old[1] != new[1]:
         return False
     old_view, view = old[4], new[4]
-    same_view = (old_view.gpu, old_view.quantile, old_view.over) == (view.gpu, view.quantile, view.over)
-    return same_view and (old_view.now_ns == view.now_ns or not running(new[0], view))
+    return replace(old_view, now_ns=view.now_ns) == view and (
+        old_view.now_ns == view.now_ns or not running(new[0], view)
+    )
 
 
 def matches(row: GridRow, needle: str) -> bool:
@@ -57,7 +61,16 @@ def matches(row: GridRow, needle: str) -> bool:
 def view_of(standing: Standing) -> View:
     """What all rows share."""
     state = standing.state
-    return View(now_ns=standing.now_ns, gpu=has_gpu(state), quantile=quantile(state), over=standing.over)
+    repeats = Counter(step.key.candidate for step in state.steps if step.key.repeat is not None)
+    tasks = Counter(step.key.candidate for step in state.steps if step.key.task is not None)
+    return View(
+        now_ns=standing.now_ns,
+        gpu=has_gpu(state),
+        quantile=quantile(state),
+        over=standing.over,
+        repeats=max(repeats.values(), default=1),
+        tasks=max(tasks.values(), default=1),
+    )
 
 
 def has_gpu(state: SessionState) -> bool:

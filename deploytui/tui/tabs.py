@@ -15,8 +15,10 @@ from deploytui.tui.rows import view_of
 TABS = ("Live", "Latency", "Log", "Config", "Quality", "Decision")
 
 
-def tab_lines(tab: str, standing: Standing, chosen: str | None, marked: Sequence[str], width: int) -> Sequence[Line]:
-    """The lines of every tab but the log, which is a file."""
+def tab_lines(
+    tab: str, standing: Standing, chosen: str | None, marked: Sequence[str], room: tuple[int, int]
+) -> Sequence[Line]:
+    """The lines of every tab but the log, which is a file; `room` is the width and height there is."""
     state = standing.state
     if tab == "Decision":
         return whole_lines(state, over=standing.over)
@@ -31,7 +33,7 @@ def tab_lines(tab: str, standing: Standing, chosen: str | None, marked: Sequence
         case "Quality":
             return quality_lines(candidate)
         case _:
-            return live_lines(candidate, view_of(standing), width)
+            return live_lines(candidate, view_of(standing), *room)
 
 
 def _marked(state: SessionState, names: Sequence[str]) -> Sequence[CandidateState]:

@@ -14,6 +14,7 @@ from deploytui.record.fold import fold_all
 from deploytui.record.keys import StepKey
 from deploytui.record.measured import Metrics, Quality, ToolError
 from deploytui.record.metrics import RepeatSample, measure, measure_many, share
+from deploytui.record.planned import PlannedCandidate
 from deploytui.record.state import SessionState
 from deploytui.record.trace import RequestRecord
 from deploytui.record.verdict import Decision, Verdict
@@ -160,7 +161,7 @@ def session(
 ) -> SessionState:
     """A session with these candidates planned and what happened to them."""
     rows = tuple(
-        ev.PlannedCandidate(name=name, engine=engine, artifact="m.gguf", factors=factors if place else ())
+        PlannedCandidate(name=name, engine=engine, artifact="m.gguf", factors=factors if place else ())
         for place, name in enumerate(names)
     )
     head: list[ev.AnyEvent] = [

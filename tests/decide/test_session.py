@@ -12,6 +12,7 @@ from deploytui.record.events import AnyEvent, decoder, encode
 from deploytui.record.facts import ColdStart, Environment, Failure, Gpu, Host
 from deploytui.record.fold import fold_all
 from deploytui.record.keys import StepKey
+from deploytui.record.planned import PlannedStep
 from deploytui.record.state import SessionState
 from tests.decide.build import CPU, H100, candidate, codes, one, profile, repeat, session
 from tests.record.strategies import EVENT_LISTS
@@ -186,12 +187,12 @@ def test_an_interrupted_candidate_is_not_covered_and_keeps_the_session_open() ->
     assert (accepted.decision, accepted.not_covered) == ("accept", ("b",))
 
 
-def test_a_skipped_candidate_is_not_covered_and_does_not_keep_the_session_open() -> None:
+def test_a_skipped_candidate_is_not_covered_and_nobody_is_told_to_give_up() -> None:
     skipped: list[AnyEvent] = [ev.StatusSet(at_ns=1, candidate="b", status="cancelled")]
     found = decide(profile(*AB), session(candidate("a", hits=1), skipped, names=AB))
-    assert (found.decision, found.not_covered) == ("reject", ("b",))
-    nothing = decide(profile("b"), session(skipped, names=("b",)))
-    assert (nothing.decision, codes(nothing)[0]) == ("reject", "no_comparable_candidate")
+    assert (found.decision, found.not_covered) == ("tune", ("b",))
+    assert [reason.code for reason in found.reasons] == ["quality_below_min", "missing_measurements"]
+    assert decide(profile(*AB), session(candidate("a"), skipped, names=AB)).decision == "accept"
 
 
 def test_candidates_left_out_of_the_plan_are_not_covered() -> None:
@@ -201,7 +202,7 @@ def test_candidates_left_out_of_the_plan_are_not_covered() -> None:
 
 def test_while_it_runs_a_candidate_waits_for_all_its_steps() -> None:
     state = session(candidate("a", done=False))
-    planned = ev.PlannedStep(key=StepKey("a", repeat=9), requests=1)
+    planned = PlannedStep(key=StepKey("a", repeat=9), requests=1)
     assert decide(profile("a"), replace(state, steps=(planned,)), final=False).verdicts == ()
     assert decide(profile("a"), state, final=False).verdicts[0].decision == "accept"
     assert decide(profile("a"), replace(state, steps=(planned,)), final=True).verdicts[0].decision == "accept"

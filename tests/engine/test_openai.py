@@ -100,7 +100,9 @@ def test_the_list_of_models_is_read_also_when_it_is_none() -> None:
 
 
 def test_a_vllm_endpoint_tells_version_and_context() -> None:
-    recorded: dict[str, Any] = json.loads((Path(__file__).parent / "vllm_models.json").read_text(encoding="utf-8"))
+    recorded: dict[str, Any] = json.loads(
+        (Path(__file__).parents[1] / "data" / "logs" / "vllm-0.32.0-cpu" / "models.json").read_text(encoding="utf-8")
+    )
     facts = EngineFacts(name="openai", served_model="smollm2")
     told = ENGINE.readback(facts, {"/v1/models": recorded, "/version": {"version": "0.32.0"}})
     assert told.version == "0.32.0"

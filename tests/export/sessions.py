@@ -19,8 +19,6 @@ from deploytui.record.events import (
     PhaseEnded,
     PhaseStarted,
     Planned,
-    PlannedCandidate,
-    PlannedStep,
     PromptsMade,
     RepeatDone,
     Rollup,
@@ -50,6 +48,7 @@ from deploytui.record.facts import (
 from deploytui.record.fold import fold_all
 from deploytui.record.keys import StepKey
 from deploytui.record.measured import Metrics, Quality, Spread, TaskScore, ToolError
+from deploytui.record.planned import PlannedCandidate, PlannedStep
 from deploytui.record.state import SessionState
 from deploytui.record.verdict import Decision, Reason, Verdict
 from deploytui.session.folder import SessionFolder

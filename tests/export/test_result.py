@@ -10,9 +10,10 @@ import pytest
 from deploytui.definitions import TEXTS
 from deploytui.errors import SessionError
 from deploytui.export.result import json_bytes, result, result_json
-from deploytui.record.events import Measured, Planned, PlannedCandidate, StatusSet, Summed
+from deploytui.record.events import Measured, Planned, StatusSet, Summed
 from deploytui.record.facts import ColdStart, MemoryUse
 from deploytui.record.fold import fold, fold_all
+from deploytui.record.planned import PlannedCandidate
 from deploytui.record.state import SessionState
 from deploytui.session.folder import SessionFolder
 from tests.export.sessions import (

@@ -26,16 +26,12 @@ def test_a_plain_profile_is_acted_on_in_full() -> None:
         (profile(top='form = "edge"'), "form:"),
         (profile(top='order = "interleaved"'), "order:"),
         (profile(top="drift_check = true"), "drift_check:"),
-        (profile(top='objective = "cost_per_mtok"'), "objective:"),
         (profile(top="timeouts = { prepare = 5 }"), "timeouts.prepare:"),
-        (profile(below="[gates]\nmax_cost_per_mtok = 2"), "gates.max_cost_per_mtok:"),
         (profile(below="[engine_gate]"), "engine_gate:"),
         (profile(candidate='revision = "main"'), "candidates[a].revision:"),
-        (profile(candidate="devices = 2"), "candidates[a].devices:"),
         (profile(candidate='container = { image = "x" }'), "candidates[a].container:"),
         (profile(candidate='form = "edge"'), "candidates[a].form:"),
         (profile(candidate="effort_days = 1"), "candidates[a].effort_days:"),
-        (profile(candidate="price_per_hour = 1"), "candidates[a].price_per_hour:"),
     ],
 )
 def test_a_key_that_changes_nothing_yet_is_named(asked: Profile, key: str) -> None:

@@ -9,14 +9,15 @@ from deploytui.record.fold import NOTES_KEPT, fold, fold_all
 from deploytui.record.keys import StepKey
 from deploytui.record.measured import Metrics, ToolError
 from deploytui.record.metrics import measure
+from deploytui.record.planned import PlannedCandidate, PlannedStep
 from deploytui.record.state import SessionState
 from tests.record.build import request
 from tests.record.strategies import EVENT_LISTS
 
 
 def planned(*names: str) -> ev.Planned:
-    rows = tuple(ev.PlannedCandidate(name=name, engine="mock", artifact="none") for name in names)
-    steps = tuple(ev.PlannedStep(key=StepKey(name, repeat=0), requests=1) for name in names)
+    rows = tuple(PlannedCandidate(name=name, engine="mock", artifact="none") for name in names)
+    steps = tuple(PlannedStep(key=StepKey(name, repeat=0), requests=1) for name in names)
     return ev.Planned(at_ns=1, candidates=rows, steps=steps, workload_key="k")
 
 

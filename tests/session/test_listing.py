@@ -1,6 +1,7 @@
 from pathlib import Path
 
-from deploytui.record.events import AnyEvent, Planned, PlannedCandidate, encode
+from deploytui.record.events import AnyEvent, Planned, encode
+from deploytui.record.planned import PlannedCandidate
 from deploytui.session.folder import SessionFolder
 from deploytui.session.listing import latest, list_sessions, session_row
 from deploytui.session.lock import Holder, SessionLock

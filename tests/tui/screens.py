@@ -19,7 +19,9 @@ NOWHERE = Path("/nonexistent")
 
 def no_start(path: Path, names: Sequence[str]) -> SessionFolder:
     """No runner can be started."""
-    raise DeployError(f"{path} can't be run here.", why="Nothing may be started in this test.", fix="Start it elsewhere.")
+    raise DeployError(
+        f"{path} can't be run here.", why="Nothing may be started in this test.", fix="Start it elsewhere."
+    )
 
 
 def context(*, state: Path = NOWHERE, profiles: Path = NOWHERE, wall_s: float = WALL, stay: bool = True) -> Context:

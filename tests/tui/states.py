@@ -13,8 +13,6 @@ from deploytui.record.events import (
     PhaseEnded,
     PhaseStarted,
     Planned,
-    PlannedCandidate,
-    PlannedStep,
     Progress,
     RepeatDone,
     Rollup,
@@ -41,6 +39,7 @@ from deploytui.record.facts import (
 from deploytui.record.fold import fold_all
 from deploytui.record.keys import StepKey
 from deploytui.record.measured import Metrics, Quality, Spread, TaskScore
+from deploytui.record.planned import PlannedCandidate, PlannedStep
 from deploytui.record.state import SessionState
 from deploytui.record.verdict import Decision, Reason, Verdict
 from deploytui.record.words import Phase
@@ -143,9 +142,7 @@ def step(candidate: str, repeat: int | None = None, task: str | None = None) -> 
 
 
 def planned(*rows: PlannedCandidate) -> Planned:
-    steps = tuple(
-        PlannedStep(key=step(row.name, repeat=repeat), requests=200) for row in rows for repeat in range(3)
-    )
+    steps = tuple(PlannedStep(key=step(row.name, repeat=repeat), requests=200) for row in rows for repeat in range(3))
     return Planned(at_ns=at(0.2), candidates=rows, steps=steps, workload_key="key")
 
 
@@ -182,7 +179,7 @@ def rollups(name: str, *, begin: float, count: int, rate: float, gib: float, gpu
 
 
 def node(second: float, *, gpus: int) -> NodeRollup:
-    busy = Band(0.8, 0.93, 0.93)
+    busy = Band(80.0, 93.0, 93.0)
     devices = tuple(
         DeviceSample(
             uuid=uuid,
@@ -214,7 +211,15 @@ def served(name: str, engine: str, version: str | None, *, begin: float, gpu: bo
     facts = EngineFacts(
         name=engine,
         version=version,
-        argv=("/opt/venvs/vllm/bin/vllm", "serve", "Qwen/Qwen2.5-7B-Instruct", "--max-model-len", "8192", "--seed", "0"),
+        argv=(
+            "/opt/venvs/vllm/bin/vllm",
+            "serve",
+            "Qwen/Qwen2.5-7B-Instruct",
+            "--max-model-len",
+            "8192",
+            "--seed",
+            "0",
+        ),
         base_url="http://127.0.0.1:40123",
         pid=5120,
         device="cuda" if gpu else "cpu",
@@ -285,8 +290,8 @@ def unsupported(name: str, *, begin: float) -> Iterable[AnyEvent]:
 
 def held() -> tuple[Reason, ...]:
     return (
-        Reason(code="ttft_over_max", metric="ttft_ms.p95", value=182.0, limit=500.0, n=600, low=173.0, high=191.0),
-        Reason(code="quality_below_min", metric="quality", value=0.858, limit=0.80, n=120, low=0.80, high=0.91),
+        Reason(code="ttft_over_max", text="TTFT p95 182 ≤ 500 ms (n=600 requests, 173 to 191)", n=600, passed=True),
+        Reason(code="quality_below_min", text="quality 0.858 ≥ 0.8 (n=120 items, 0.8 to 0.91)", n=120, passed=True),
     )
 
 
@@ -299,6 +304,7 @@ def verdicts(*, final: bool) -> tuple[Verdict, ...]:
         n=600,
         low=462.0,
         high=517.0,
+        text="TTFT p95 489 is too near to 500 ms to tell (n=600 requests, 462 to 517)",
         next="Measure 900 requests a repeat: the limit is inside the interval.",
     )
     loads = Reason(code="load_failed", text="it did not load: oom")
@@ -311,10 +317,12 @@ def verdicts(*, final: bool) -> tuple[Verdict, ...]:
     return tuple(rows)
 
 
-def decided(second: float, *, final: bool, title: str = "vllm-bf16 on 1× H100-80G", simulated: bool = False) -> Decided:
+def decided(
+    second: float, *, final: bool, title: str = "ACCEPT vllm-bf16 on 1× H100-80G", simulated: bool = False
+) -> Decided:
     decision = Decision(
         decision="accept",
-        title=title,
+        title=title if final else f"{title}, so far",
         final=final,
         accepted=("vllm-bf16",),
         winner="vllm-bf16",
@@ -416,7 +424,7 @@ def simulated_events() -> list[AnyEvent]:
         planned(*names),
         *served("vllm-bf16", "mock", None, begin=1, gpu=False),
         *measured("vllm-bf16", begin=31, rate=900, gib=1, gpu=False),
-        decided(102, final=False, title="vllm-bf16 for this CPU host only", simulated=True),
+        decided(102, final=False, title="SIMULATED: ACCEPT vllm-bf16 for this CPU host only", simulated=True),
         PhaseStarted(at_ns=at(103), candidate="mock-slow", phase="loading"),
         Progress(at_ns=at(104), candidate="mock-slow", done=3, total=10, text="loading shard 3 of 10"),
         node(104, gpus=0),

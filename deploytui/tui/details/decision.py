@@ -8,7 +8,7 @@ from deploytui.tui.cells import TONE_OF_DECISION
 from deploytui.tui.details.live import failure_lines
 from deploytui.tui.pieces import Line, Piece, line
 from deploytui.tui.plain import visible
-from deploytui.tui.words import DECISION_SIGNS, comparison
+from deploytui.tui.words import DECISION_SIGNS
 
 
 def decision_title(state: SessionState, *, over: bool) -> str:
@@ -19,33 +19,44 @@ def decision_title(state: SessionState, *, over: bool) -> str:
 
 def panel_lines(state: SessionState, *, over: bool) -> tuple[Line, ...]:
     """The session's decision, then a few lines a candidate, the best first."""
-    decision = state.decision
-    if decision is None:
-        return (line(Piece("none was made" if over else "none yet: nothing has been measured", "dim")),)
-    return (*summary(decision), *_each(state, decision, whole=False))
+    return _lines(state, over=over, whole=False)
 
 
 def whole_lines(state: SessionState, *, over: bool) -> tuple[Line, ...]:
     """All of it: every reason, note and held gate of every candidate, then the session's notes."""
+    return (*_lines(state, over=over, whole=True), *note_lines(state.notes))
+
+
+def _lines(state: SessionState, *, over: bool, whole: bool) -> tuple[Line, ...]:
     decision = state.decision
     if decision is None:
-        return (*panel_lines(state, over=over), *note_lines(state.notes))
-    return (*summary(decision), *_each(state, decision, whole=True), *note_lines(state.notes))
+        return (line(Piece("none was made" if over else "none yet: nothing has been measured", "dim")),)
+    return (*summary(decision), *_each(state, decision, whole=whole), *_around(decision))
 
 
 def summary(decision: Decision) -> Iterable[Line]:
-    """The word, what it is about and where it holds; ties, gaps and the way back."""
-    word = decision.decision
-    stamp = Piece("SIMULATED ", "sim") if decision.simulated else ""
-    yield line(
-        stamp, Piece(f"{DECISION_SIGNS[word]} {word.upper()}", TONE_OF_DECISION[word]), f"  {visible(decision.title)}"
-    )
+    """The sentence, then ties and what holds for all."""
+    yield headline(decision)
     if decision.tie:
         names = ", ".join(map(visible, decision.tie))
         best = f"; recommended: {visible(decision.recommended)}" if decision.recommended else ""
         yield line(Piece("= ", "warn"), f"a tie within the margin: {names}{best}")
     for reason in decision.reasons:
         yield reason_line(reason)
+
+
+def headline(decision: Decision) -> Line:
+    """Such as `✔ ACCEPT vllm-bf16 on 1× H100-80G`."""
+    stamp = Piece("SIMULATED", "sim") if decision.simulated else Piece("")
+    title = visible(decision.title.removeprefix("SIMULATED: "))
+    word, _, rest = title.partition(" ")
+    tone = TONE_OF_DECISION[decision.decision]
+    sign = Piece(f"{' ' if decision.simulated else ''}{DECISION_SIGNS[decision.decision]} {word} ", tone)
+    return line(stamp, sign, Piece(rest, "strong"))
+
+
+def _around(decision: Decision) -> Iterable[Line]:
+    """Who is left out, and the way back."""
     if decision.not_covered:
         yield line(Piece("not covered  ", "dim"), ", ".join(map(visible, decision.not_covered)))
     if decision.accepted or decision.fallback:
@@ -54,8 +65,11 @@ def summary(decision: Decision) -> Iterable[Line]:
 
 def _each(state: SessionState, decision: Decision, *, whole: bool) -> Iterable[Line]:
     for verdict in sorted(decision.verdicts, key=lambda verdict: _rank(verdict, decision)):
-        yield ()
+        if whole:
+            yield ()
         yield from verdict_lines(verdict, state.candidates.get(verdict.candidate), whole=whole)
+    if whole:
+        yield ()
 
 
 def _rank(verdict: Verdict, decision: Decision) -> tuple[int, int]:
@@ -68,30 +82,24 @@ def _rank(verdict: Verdict, decision: Decision) -> tuple[int, int]:
 def verdict_lines(verdict: Verdict, candidate: CandidateState | None, *, whole: bool) -> Iterable[Line]:
     """A candidate's word, why, and which gates it held."""
     tone = TONE_OF_DECISION[verdict.decision]
-    head = f"{DECISION_SIGNS[verdict.decision]} {visible(verdict.candidate)}"
-    yield line(Piece(head, tone), Piece(f"  {verdict.decision}", tone))
-    if candidate is not None and candidate.failure is not None and verdict.decision == "reject":
-        yield from (line("  ", *part) for part in failure_lines(candidate.failure))
-    else:
-        for reason in verdict.reasons:
-            yield line("  ", *reason_line(reason))
-            if reason.next:
-                yield line("    → ", visible(reason.next))
+    yield line(Piece(f"{DECISION_SIGNS[verdict.decision]} {visible(verdict.candidate)}  {verdict.decision}", tone))
+    failure = candidate.failure if candidate is not None and verdict.decision == "reject" else None
+    if failure is not None:
+        yield from (line("  ", *part) for part in failure_lines(failure))
+    for reason in () if failure is not None else verdict.reasons:
+        yield line("  ", *reason_line(reason))
+        if reason.next:
+            yield line("    → ", visible(reason.next))
     for held in verdict.held:
         yield line("  ", *reason_line(held, held=True))
     for note in verdict.notes if whole else ():
-        yield line("  ", Piece("· ", "dim"), visible(reason_text(note)))
+        yield line("  ", Piece("· ", "dim"), visible(note.text or note.code))
 
 
 def reason_line(reason: Reason, *, held: bool = False) -> Line:
-    """A reason as sign and figures, or in its words."""
+    """A reason in its words, with the sign of a gate that was held or missed."""
     good = held or reason.passed
-    return line(Piece("✔ " if good else "✘ ", "good" if good else "bad"), visible(reason_text(reason)))
-
-
-def reason_text(reason: Reason) -> str:
-    """The figures, else the words, else the code."""
-    return comparison(reason) or reason.text or reason.code
+    return line(Piece("✔ " if good else "✘ ", "good" if good else "bad"), visible(reason.text or reason.code))
 
 
 def note_lines(notes: Sequence[str]) -> Iterable[Line]:

@@ -28,16 +28,16 @@ def table(candidate: CandidateState) -> Iterable[Line]:
     yield line(Piece(visible(candidate.name), "strong"), Piece(state, "dim"))
     if metrics is None:
         return
-    heads = "".join(f"{head:>9}" for head in STATISTICS)
-    yield line(Piece(f"{'ms':<5}{'n':>7}{heads}", "dim"))
+    heads = "".join(f"{head:>8}" for head in STATISTICS)
+    yield line(Piece(f"{'ms':<5}{'n':>6}{heads}", "dim"))
     for title, key in ROWS:
         yield _row(title, getattr(metrics, key))
     yield from rates(metrics)
 
 
 def _row(title: str, values: Distribution) -> Line:
-    figures = "".join(f"{number(ms(getattr(values, key))):>9}" for key in STATISTICS)
-    return line(f"{title:<5}", f"{grouped(values.n):>7}", figures)
+    figures = "".join(f"{number(ms(getattr(values, key))):>8}" for key in STATISTICS)
+    return line(f"{title:<5}", f"{grouped(values.n):>6}", figures)
 
 
 def rates(metrics: Metrics) -> Iterable[Line]:

@@ -3,21 +3,26 @@
 from collections.abc import Iterable
 
 from deploytui.record.facts import Failure
+from deploytui.record.series import Series
 from deploytui.record.state import CandidateState
 from deploytui.tui.cells import View, memory_series, peak_bytes, phase_seconds, phase_share, running, verdict_cell
 from deploytui.tui.figures import MISSING, clock, grouped, latency, number, percent, size
 from deploytui.tui.pieces import Line, Piece, line
 from deploytui.tui.plain import visible
-from deploytui.tui.sparks import sparkline
+from deploytui.tui.sparks import plot, sparkline
 
 LABEL = 11
+TEXT_LINES = 9
+"""Lines beside the plots."""
+HIGHEST = 6
 
 
-def live_lines(candidate: CandidateState, view: View, width: int) -> tuple[Line, ...]:
-    """Name and phase, then rates, requests, memory and the way it took."""
+def live_lines(candidate: CandidateState, view: View, width: int, height: int) -> tuple[Line, ...]:
+    """Name and phase, then rates, requests, memory and the way it took; plots as high as there is room."""
     head = line(Piece(visible(candidate.name), "strong"), "  ", *standing(candidate, view))
     failed = failure_lines(candidate.failure) if candidate.failure else ()
-    drawn = (*rate_lines(candidate, view, width), *memory_lines(candidate, view, width))
+    rows = min(max((height - TEXT_LINES - len(failed)) // 2, 1), HIGHEST)
+    drawn = (*rate_lines(candidate, view, width, rows), *memory_lines(candidate, view, width, rows))
     return (head, *failed, *drawn, *phase_lines(candidate))
 
 
@@ -27,7 +32,7 @@ def standing(candidate: CandidateState, view: View) -> Line:
         return line(Piece("not run" if view.over else "waits for its turn", "dim"))
     if not running(candidate, view):
         return verdict_cell(candidate, None, view) or line(Piece("done", "dim"))
-    done, progress = phase_share(candidate), candidate.progress
+    done, progress = phase_share(candidate, view), candidate.progress
     counted = amount(progress.done, progress.unit) if progress and progress.done and not progress.total else ""
     return line(
         Piece(candidate.phase, "busy"),
@@ -52,33 +57,41 @@ def failure_lines(failure: Failure) -> tuple[Line, ...]:
     return tuple(part for part in lines if part)
 
 
-def rate_lines(candidate: CandidateState, view: View, width: int) -> Iterable[Line]:
+def rate_lines(candidate: CandidateState, view: View, width: int, rows: int) -> Iterable[Line]:
     """The output rate's course and value, and what the engine has in hand."""
     live, rate = candidate.live, candidate.tokens.last
-    if rate is None or live is None:
-        return ()
     measured = candidate.metrics.output_tok_s if candidate.metrics else None
-    shown = rate if running(candidate, view) else measured
-    bars = sparkline(candidate.tokens, max(width - LABEL - 10, 8))
-    first = labelled("tokens/s", Piece(bars, "busy"), f"  {number(shown)}")
-    if not running(candidate, view):
-        return (first,)
-    pieces = [f"in flight {count(live.in_flight)}", f"waiting {count(live.waiting)}", f"KV {percent(live.kv_usage)}"]
+    if rate is None:
+        return
+    now = running(candidate, view)
+    yield from drawn("tokens/s", candidate.tokens, number(rate if now else measured), width, rows)
+    if not now or live is None:
+        return
+    parts = [f"in flight {count(live.in_flight)}", f"waiting {count(live.waiting)}", f"KV {percent(live.kv_usage)}"]
     done = f"{count(live.done)} of {count(live.total)} done" if live.total else f"{count(live.done)} done"
     failed = Piece(f"  {live.failed} failed", "bad") if live.failed else ""
-    interval = f"last second  TTFT {latency(live.ttft_s)}  TPOT {latency(live.tpot_s)}"
-    return (first, labelled("requests", f"{done}  " + "  ".join(pieces), failed), labelled("", Piece(interval, "dim")))
+    yield labelled("requests", f"{done}  {'  '.join(parts)}", failed)
+    yield labelled("", Piece(f"last second  TTFT {latency(live.ttft_s)}  TPOT {latency(live.tpot_s)}", "dim"))
 
 
-def memory_lines(candidate: CandidateState, view: View, width: int) -> Iterable[Line]:
+def memory_lines(candidate: CandidateState, view: View, width: int, rows: int) -> Iterable[Line]:
     """The memory's course, its newest value and its peak, and what it is of."""
     series = memory_series(candidate, view)
-    if series.last is None and peak_bytes(candidate, view) is None:
+    peak = peak_bytes(candidate, view)
+    if peak is None:
         return
-    bars = sparkline(series, max(width - LABEL - 10, 8))
+    yield from drawn("memory", series, size(series.last), width, rows)
     where = "GPU, worst device, over pre-launch" if view.gpu else "host, the engine's process tree"
-    yield labelled("memory", Piece(bars, "busy"), f"  {size(series.last)}" if series.last is not None else "")
-    yield labelled("", f"peak {size(peak_bytes(candidate, view))}", Piece(f"  {where}", "dim"))
+    yield labelled("", f"peak {size(peak)}", Piece(f"  {where}", "dim"))
+
+
+def drawn(label: str, series: Series, value: str, width: int, rows: int) -> Iterable[Line]:
+    """A label, the series as bars in some rows, and behind the lowest the value."""
+    room = max(width - LABEL - len(value) - 3, 8)
+    bars = plot(series, room, rows) if rows > 1 else [sparkline(series, room)]
+    for place, row in enumerate(bars):
+        last = place == len(bars) - 1
+        yield labelled("" if place else label, Piece(row, "busy"), f"  {value}" if last else "")
 
 
 def phase_lines(candidate: CandidateState) -> Iterable[Line]:

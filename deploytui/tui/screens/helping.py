@@ -31,7 +31,7 @@ def help_lines(app: App[Any], screen: Screen[Any]) -> tuple[Line, ...]:
             keys.setdefault(binding.id, ([], tooltip))[0].append(app.get_key_display(binding))
     return (
         line(Piece("Keys", "strong"), Piece("  ^p opens a palette with all of them", "dim")),
-        *(_row(" ".join(names), tooltip) for names, tooltip in keys.values()),
+        *(_row(" ".join(sorted(names, key=len)), tooltip) for names, tooltip in keys.values()),
         (),
         line(Piece("Signs", "strong")),
         *(_row(sign, text) for sign, text in SIGNS),

@@ -148,7 +148,7 @@ class LiveScreen(Steering, Viewing):
             return
         self.log_view.close()
         panel = self.panel("tab")
-        panel.show(tab_lines(self.tab, self.standing, self.grid.selected, self.marked, panel.size.width), top=top)
+        panel.show(tab_lines(self.tab, self.standing, self.grid.selected, self.marked, panel.size), top=top)
 
     def show_decision(self, standing: Standing) -> None:
         """The decision so far, or the last word."""

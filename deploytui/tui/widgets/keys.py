@@ -39,9 +39,10 @@ class KeyBar(Widget):
 
     def hints(self, screen: Screen[object]) -> list[Hint]:
         """The enabled bindings that have a rank, in the order of the screen's bindings, a key each."""
-        found: dict[str, Hint] = {}
+        keys: dict[str, list[str]] = {}
+        labels = {"app.palette": ""}
         for _, binding, enabled, _ in screen.active_bindings.values():
-            if enabled and binding.id in self.ranks and binding.id not in found:
-                key = self.app.get_key_display(binding)
-                found[binding.id] = Hint(key, binding.description.lower(), self.ranks[binding.id])
-        return [found[name] for name in self.ranks if name in found]
+            if enabled and binding.id in self.ranks:
+                keys.setdefault(binding.id, []).append(self.app.get_key_display(binding))
+                labels.setdefault(binding.id, binding.description.lower())
+        return [Hint(min(keys[name], key=len), labels[name], rank) for name, rank in self.ranks.items() if name in keys]
