@@ -12,7 +12,7 @@ from deploytui.profile.schema import Candidate, Sampling, Workload
 from deploytui.record.facts import Failure
 from deploytui.record.keys import StepKey
 from deploytui.run.context import Context
-from deploytui.run.failing import CandidateFailed, why_it_died
+from deploytui.run.failing import EngineDied, why_it_died
 from deploytui.run.keeping import Kept
 from deploytui.run.loads import run_load
 from deploytui.session.folder import safe_name
@@ -48,7 +48,7 @@ class Bench:
         with anyio.move_on_after(DEATH_S if broken else 0.0):
             await self.kept.exited.wait()
         if self.kept.exited.is_set():
-            raise CandidateFailed(self.died())
+            raise EngineDied(self.died)
 
 
 def sampling_body(sampling: Sampling) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from deploytui.record.planned import PlannedStep
 from deploytui.run.bench import Bench
 from deploytui.run.context import Context
 from deploytui.run.doors import door
-from deploytui.run.failing import CandidateFailed, failed
+from deploytui.run.failing import CandidateFailed, EngineDied, failed
 from deploytui.run.launching import launched, serving
 from deploytui.run.loading import Loaded
 from deploytui.run.measuring import ask_tasks, measure_steps, warm
@@ -40,6 +40,8 @@ async def run_candidate(ctx: Context, candidate: Candidate, steps: Sequence[Plan
             await _stages(ctx, candidate, steps)
         except CandidateFailed as error:
             record_failure(ctx, name, error.failure)
+        except EngineDied as error:
+            record_failure(ctx, name, await to_thread.run_sync(error.explain))
         except DeployError as error:
             record_failure(ctx, name, failed(error))
         except anyio.get_cancelled_exc_class():

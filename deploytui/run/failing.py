@@ -1,7 +1,7 @@
 """A candidate's failure as an exception inside the runner; outside it is a record."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -22,6 +22,14 @@ class CandidateFailed(Exception):
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.what)
         self.failure = failure
+
+
+class EngineDied(Exception):
+    """The engine's process is gone; reading its log for the cause may take seconds, so that is left for a thread."""
+
+    def __init__(self, explain: Callable[[], Failure]) -> None:
+        super().__init__("the engine's process is gone")
+        self.explain = explain
 
 
 def failed(error: DeployError) -> Failure:

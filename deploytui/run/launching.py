@@ -22,7 +22,7 @@ from deploytui.run.bench import Bench
 from deploytui.run.children import marked
 from deploytui.run.context import Context
 from deploytui.run.doors import door, get_json
-from deploytui.run.failing import CandidateFailed, last_line
+from deploytui.run.failing import CandidateFailed, EngineDied, last_line
 from deploytui.run.keeping import kept
 from deploytui.run.loading import Loaded, load
 from deploytui.run.measuring import concurrency
@@ -174,7 +174,7 @@ async def _started(ctx: Context, bench: Bench) -> float | None:
         with anyio.fail_after(ctx.profile.timeouts.load):
             await bench.kept.started.wait()
         if bench.kept.pid is None:
-            raise CandidateFailed(bench.died())
+            raise EngineDied(bench.died)
         evidence["pid"] = bench.kept.pid
         await ctx.ticker.watch_process(bench.kept.pid)
     return time.monotonic() - began

@@ -11,7 +11,7 @@ from deploytui.engine.protocol import Engine
 from deploytui.errors import EngineError
 from deploytui.record.facts import Failure
 from deploytui.run.doors import ask_one, one_token_body, served_models, status
-from deploytui.run.failing import CandidateFailed
+from deploytui.run.failing import CandidateFailed, EngineDied
 from deploytui.run.keeping import Kept
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ async def _listed(
 
 def _check_alive(kept: Kept | None, died: Callable[[], Failure]) -> None:
     if kept is not None and kept.exited.is_set():
-        raise CandidateFailed(died())
+        raise EngineDied(died)
 
 
 def _wrong_model(wanted: str, models: tuple[str, ...]) -> Failure:
