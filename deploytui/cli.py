@@ -270,7 +270,8 @@ def _check_writable(path: Path) -> None:
 
 def _put(content: bytes, where: str) -> None:
     if where == "-":
-        click.get_binary_stream("stdout").write(content)
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
         return
     from deploytui.profile.files import save_bytes
 

@@ -1,6 +1,11 @@
-"""Fixtures all tests share."""
+"""What all tests share."""
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is no reason for a property to fail.
+settings.register_profile("deploytui", deadline=None)
+settings.load_profile("deploytui")
 
 
 @pytest.fixture

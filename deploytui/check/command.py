@@ -18,10 +18,11 @@ NOT_READY = 2
 
 
 def check_command(path: Path, *, as_json: bool) -> tuple[str, int]:
-    """The report on a profile, and the exit status: 0 when every case is ready or unsupported, else 2."""
+    """The report on a profile, and the exit status: 2 when a case is wrongly configured or none can run, else 0."""
     profile = read_profile(path)
     report = anyio.run(check_profile, profile, base_dir_of(profile, path), default_cache_dir())
-    return _written(report, as_json, check_text(report)), 0 if report.ready else NOT_READY
+    faulty = not report.ready or any(case.status == "invalid_config" for case in report.cases)
+    return _written(report, as_json, check_text(report)), NOT_READY if faulty else 0
 
 
 def doctor_command(pythons: Sequence[str], *, as_json: bool) -> str:

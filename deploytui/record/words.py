@@ -50,5 +50,6 @@ FailureKind = Literal[
     "download_failed",
     "invalid_config",
     "skipped",
+    "interrupted",
     "unknown",
 ]

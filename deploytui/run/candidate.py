@@ -65,13 +65,19 @@ def record_failure(ctx: Context, name: str, failure: Failure) -> None:
 def record_cancelled(ctx: Context, name: str) -> None:
     """Skipped or interrupted, by the user's wish; finished results keep their state."""
     row = ctx.row(name)
-    what = "Skipped." if name in ctx.halt.skipped else "Interrupted before it was through."
-    failure = Failure(kind="skipped", what=what, fix="Run the profile again to measure it.")
+    failure = _by_wish(skipped=name in ctx.halt.skipped)
     if row.status == "load_success":
         if row.run is None:
             ctx.recorder.say(RunSet(at_ns=now_ns(), candidate=name, run="interrupted", failure=failure))
     elif row.status is None or row.status == "ready":
         ctx.recorder.say(StatusSet(at_ns=now_ns(), candidate=name, status="cancelled", failure=failure))
+
+
+def _by_wish(*, skipped: bool) -> Failure:
+    fix = "Run the profile again to measure it."
+    if skipped:
+        return Failure(kind="skipped", what="Skipped.", fix=fix)
+    return Failure(kind="interrupted", what="Interrupted before it was through.", fix=fix)
 
 
 async def _stages(ctx: Context, candidate: Candidate, steps: Sequence[PlannedStep]) -> None:

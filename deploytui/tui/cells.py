@@ -47,7 +47,7 @@ def running(candidate: CandidateState, view: View) -> bool:
 def row_cells(candidate: CandidateState, verdict: Verdict | None, view: View) -> Mapping[str, Line]:
     """All cells of a row by column, with shorter forms where a column has one."""
     metrics, firm = newest_metrics(candidate)
-    judged = verdict_cell(candidate, verdict, view)
+    brief = verdict_cell(candidate, verdict, view, cause=False)
     return {
         "name": line(Piece(visible(candidate.name), "strong" if running(candidate, view) else "plain")),
         "engine": engine_cell(candidate, version=True),
@@ -60,8 +60,9 @@ def row_cells(candidate: CandidateState, verdict: Verdict | None, view: View) ->
         "ttft": latency_cell(metrics.ttft if metrics else None, firm, candidate, view),
         "tpot": latency_cell(metrics.tpot if metrics else None, firm, candidate, view),
         "quality": quality_cell(candidate, view),
-        "verdict": judged,
-        "verdict.sim": line(Piece("SIMULATED", "sim"), " ", *judged) if candidate.simulated else judged,
+        "verdict": verdict_cell(candidate, verdict, view),
+        "verdict.short": brief,
+        "verdict.sim": line(Piece("SIMULATED", "sim"), " ", *brief) if candidate.simulated else brief,
     }
 
 
@@ -88,7 +89,7 @@ def phase_cell(candidate: CandidateState, view: View, *, elapsed: bool) -> Line:
         total = sum(record.seconds for record in candidate.phases)
         return line("done", Piece(f" {clock(total)}" if elapsed and total else "", "dim"))
     if view.over:
-        return line(Piece("cut off", "warn"), Piece(f" {candidate.phase}", "dim"))
+        return line(Piece("cut off", "warn"), Piece(f" {candidate.phase}" if elapsed else "", "dim"))
     done = phase_share(candidate, view)
     word = SHORT_PHASES.get(candidate.phase, candidate.phase)
     passed = f" {clock(phase_seconds(candidate, view))}" if elapsed else ""
@@ -156,7 +157,7 @@ def _drawn(series: Series, text: str, candidate: CandidateState, view: View) -> 
     if text == MISSING:
         return absent(candidate, view)
     bars = sparkline(series, SPARK, per_bar=POINTS_PER_BAR)
-    return line(Piece(f"{bars:<{SPARK}}", "busy" if running(candidate, view) else "dim"), f" {text:>5}")
+    return line(Piece(f"{bars:<{SPARK}}", "bars" if running(candidate, view) else "dim"), f" {text:>5}")
 
 
 def absent(candidate: CandidateState, view: View) -> Line:
@@ -180,9 +181,9 @@ def quality_cell(candidate: CandidateState, view: View) -> Line:
     return absent(candidate, view) if value is None else line(share(value))
 
 
-def verdict_cell(candidate: CandidateState, verdict: Verdict | None, view: View) -> Line:
+def verdict_cell(candidate: CandidateState, verdict: Verdict | None, view: View, *, cause: bool = True) -> Line:
     """What became of the candidate, in a sign and a word, with the first cause."""
-    kind = f": {candidate.failure.kind}" if candidate.failure else ""
+    kind = f": {candidate.failure.kind}" if candidate.failure and cause else ""
     if candidate.status == "unsupported":
         return line(Piece(f"– unsupported{kind}", "warn"))
     if candidate.status in ("load_failed", "invalid_config"):
@@ -190,10 +191,12 @@ def verdict_cell(candidate: CandidateState, verdict: Verdict | None, view: View)
     if candidate.status == "cancelled":
         return line(Piece("– cancelled", "dim"))
     if candidate.run == "run_failed":
-        return line(Piece(f"✘ run_failed{': oom' if candidate.oom else kind}", "bad"))
+        return line(Piece(f"✘ run_failed{': oom' if candidate.oom and cause else kind}", "bad"))
     if running(candidate, view):
         return line(Piece("· running", "dim"))
-    return line() if verdict is None else judged(verdict)
+    if candidate.phase == "queued" or verdict is None:
+        return line()
+    return judged(verdict)
 
 
 def judged(verdict: Verdict) -> Line:

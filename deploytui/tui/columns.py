@@ -4,16 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from deploytui.tui.cells import Quantile
-from deploytui.tui.pieces import Line, width_of
+from deploytui.tui.pieces import Line, Piece, fitted, line, width_of
 
 MARKER = 4
 """Cells before the first column: selected, marked, winner, a gap."""
 KEYS = ("name", "engine", "artifact", "phase", "memory", "tokens", "ttft", "tpot", "quality", "verdict")
 DROPPED_FIRST = ("artifact", "engine", "tpot", "quality", "memory", "ttft", "tokens")
-LEAST = {"phase": 13, "memory": 11, "tokens": 11, "ttft": 8, "tpot": 8, "quality": 7, "verdict": 16}
+LEAST = {"phase": 13, "memory": 11, "tokens": 11, "ttft": 8, "tpot": 8, "quality": 7, "verdict": 14}
 MOST = {"name": 28, "engine": 18, "artifact": 14, "verdict": 40}
 NAME_KEEPS = 16
-VERDICT_LIKES = 20
 PHASE_WITH_TIME = 20
 RIGHT = frozenset({"memory", "tokens", "ttft", "tpot", "quality"})
 """Columns of plain numbers, which stand right."""
@@ -47,7 +46,7 @@ def titles(*, gpu: bool, quantile: Quantile) -> dict[str, str]:
 
 def layout(width: int, rows: Sequence[Mapping[str, Line]], heads: Mapping[str, str]) -> tuple[Column, ...]:
     """The columns for `width` terminal cells: the least wanted go first, what is left over goes to the texts."""
-    natural = {key: _natural(key, rows, heads) for key in (*KEYS, "engine.short")}
+    natural = {key: _natural(key, rows, heads) for key in (*KEYS, "engine.short", "verdict.sim")}
     keys = _kept(width, natural)
     widths = {key: _least(key, natural) for key in keys}
     spare = width - _total(widths.values())
@@ -58,7 +57,7 @@ def layout(width: int, rows: Sequence[Mapping[str, Line]], heads: Mapping[str, s
                 continue
             widths[key] += grown
             spare -= grown
-    return tuple(_placed(keys, widths, natural, heads))
+    return tuple(_placed(keys, widths, heads))
 
 
 def _kept(width: int, natural: Mapping[str, int]) -> tuple[str, ...]:
@@ -94,7 +93,7 @@ def _least(key: str, natural: Mapping[str, int]) -> int:
 def _wishes(natural: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     """Who may grow, to what, in the order in which it is served."""
     return (
-        ("verdict", max(min(natural["verdict"], MOST["verdict"]), VERDICT_LIKES)),
+        ("verdict", min(natural["verdict"], MOST["verdict"])),
         ("phase", PHASE_WITH_TIME),
         ("name", min(natural["name"], MOST["name"])),
         ("engine", min(natural["engine"], MOST["engine"])),
@@ -102,15 +101,19 @@ def _wishes(natural: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     )
 
 
-def _placed(
-    keys: Sequence[str], widths: Mapping[str, int], natural: Mapping[str, int], heads: Mapping[str, str]
-) -> Iterable[Column]:
-    forms = {
-        "engine": "engine" if widths.get("engine", 0) >= natural["engine"] else "engine.short",
-        "phase": "phase" if widths["phase"] >= PHASE_WITH_TIME else "phase.short",
-        "verdict": "verdict" if "engine" in keys else "verdict.sim",
-    }
+def _placed(keys: Sequence[str], widths: Mapping[str, int], heads: Mapping[str, str]) -> Iterable[Column]:
     x = MARKER
     for key in keys:
-        yield Column(key, forms.get(key, key), heads[key], x, widths[key])
+        cell = "verdict.sim" if key == "verdict" and "engine" not in keys else key
+        yield Column(key, cell, heads[key], x, widths[key])
         x += widths[key] + 1
+
+
+def cell_of(cells: Mapping[str, Line], column: Column) -> Line:
+    """A row's cell filled up to the column's width, in its short form where the whole one does not fit."""
+    parts = cells[column.cell]
+    if width_of(parts) > column.width:
+        parts = cells.get(f"{column.cell}.short", parts)
+    shown = fitted(parts, column.width)
+    fill = Piece(" " * (column.width - width_of(shown)))
+    return line(fill, *shown) if column.key in RIGHT else line(*shown, fill)

@@ -1,5 +1,7 @@
 """The lines above the grid: what session this is, where it stands, what the node does, what is wrong."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -8,7 +10,7 @@ from deploytui.record.facts import DeviceSample, Environment
 from deploytui.record.series import Series
 from deploytui.record.state import SessionState
 from deploytui.tui.figures import MISSING, clock
-from deploytui.tui.pieces import Line, Piece, Tone, line, spread, width_of
+from deploytui.tui.pieces import Line, Piece, Tone, fitted, line, spread, width_of
 from deploytui.tui.plain import visible
 from deploytui.tui.progress import active, elapsed_s, eta_s, turn
 from deploytui.tui.sparks import sparkline
@@ -18,7 +20,7 @@ from deploytui.units import GIB
 Source = Literal["running", "ended", "died", "saved", "other_host"]
 """What stands behind the state: a runner, an ended session, a runner that is gone, a file, another host's session."""
 NODE_SPARK = 4
-HALF = 58
+HALF = 59
 """Cells that one GPU of two beside each other needs."""
 BUSY_PERCENT = 5.0
 
@@ -104,18 +106,23 @@ def _doing(state: SessionState) -> Line:
     return line(Piece(row.phase if row else "waiting", "busy"), f" {turn(state)}/{count}")
 
 
-def node_lines(state: SessionState, width: int, most: int = 4) -> tuple[Line, ...]:
-    """A line a GPU, two where they fit beside each other, or one of the CPU host."""
-    devices = state.node.devices if state.node else ()
+def node_lines(standing: Standing, width: int, most: int = 4) -> tuple[Line, ...]:
+    """A line a GPU, two where they fit beside each other, or one of the CPU host; only what it is after the end."""
+    state = standing.state
+    devices = state.node.devices if state.node and not standing.over else ()
     if not devices:
-        return (host_line(state),)
+        return (host_line(standing),)
     beside = len(devices) > 1 and width >= 2 * HALF
     cells = [device_line(state, device, brief=beside) for device in devices]
     if beside:
-        pairs = [cells[place : place + 2] for place in range(0, len(cells), 2)]
-        cells = [line(*spread(pair[0], (), width // 2), *(pair[1] if len(pair) > 1 else ())) for pair in pairs]
+        cells = [_beside(cells[place : place + 2], width // 2) for place in range(0, len(cells), 2)]
     hidden = len(cells) - most
     return (*cells[: most - 1], line(Piece(f"… {hidden + 1} more lines", "dim"))) if hidden > 0 else tuple(cells)
+
+
+def _beside(pair: Sequence[Line], half: int) -> Line:
+    first = fitted(pair[0], half)
+    return line(*first, " " * (half - width_of(first)), *(pair[1] if len(pair) > 1 else ()))
 
 
 def device_line(state: SessionState, device: DeviceSample, *, brief: bool = False) -> Line:
@@ -135,7 +142,7 @@ def device_line(state: SessionState, device: DeviceSample, *, brief: bool = Fals
         Piece(sparkline(used, NODE_SPARK, per_bar=2, ceiling=device.total_bytes), "busy"),
         f" {memory}",
         f"  {_watts(device, brief=brief)}" if device.power_w is not None else "",
-        f" {'' if brief else ' '}{device.temperature_c:.0f} °C" if device.temperature_c is not None else "",
+        f" {'' if brief else ' '}{device.temperature_c:.0f}{'' if brief else ' '}°C" if device.temperature_c is not None else "",
     )
 
 
@@ -149,13 +156,14 @@ def short_name(name: str) -> str:
     return name.removeprefix("NVIDIA ").replace(" HBM3", "")
 
 
-def host_line(state: SessionState) -> Line:
-    """The host without a GPU: processor, memory, how busy."""
+def host_line(standing: Standing) -> Line:
+    """The host: its GPUs by name or that it has none, processor, memory, how busy while it is measured."""
+    state = standing.state
     node, host = state.node, state.environment.host if state.environment else None
-    cpu = visible(host.cpu) if host and host.cpu else ""
-    cores = f"{host.cores} core{'' if host.cores == 1 else 's'}" if host and host.cores else ""
-    parts = [cpu, cores]
-    if node is not None:
+    parts = [visible(host.cpu) if host and host.cpu else ""]
+    if host and host.cores:
+        parts.append(f"{host.cores} core{'' if host.cores == 1 else 's'}")
+    if node is not None and not standing.over:
         parts.append(f"mem {_of(node.host_used_bytes, node.host_total_bytes)}")
         parts.append(f"cpu {MISSING if node.cpu_percent is None else f'{node.cpu_percent:.0f} %'}")
     elif host and host.memory_bytes:
@@ -165,8 +173,10 @@ def host_line(state: SessionState) -> Line:
 
 
 def _node_title(environment: Environment | None) -> str:
-    gpus = len(environment.gpus) if environment else 0
-    return f"{gpus} GPU{'' if gpus == 1 else 's'}" if gpus else "CPU host"
+    if environment is None or not environment.gpus:
+        return "CPU host"
+    names = Counter(visible(short_name(gpu.name)) for gpu in environment.gpus)
+    return ", ".join(f"{count}× {name}" for name, count in names.items())
 
 
 def _of(used: float | None, total: float | None) -> str:

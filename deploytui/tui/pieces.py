@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple, get_args
 
 from rich.cells import cell_len, set_cell_size
 
-Tone = Literal["plain", "strong", "dim", "good", "bad", "warn", "busy", "mark", "on", "sim"]
+Tone = Literal["plain", "strong", "dim", "good", "bad", "warn", "busy", "bars", "mark", "on", "sim"]
 """What a piece means; a word or sign in the text always says it too."""
 
 TONES: tuple[Tone, ...] = get_args(Tone)

@@ -14,7 +14,7 @@ from deploytui.tui.sparks import plot, sparkline
 LABEL = 11
 TEXT_LINES = 9
 """Lines beside the plots."""
-HIGHEST = 6
+HIGHEST = 4
 
 
 def live_lines(candidate: CandidateState, view: View, width: int, height: int) -> tuple[Line, ...]:
@@ -66,6 +66,7 @@ def rate_lines(candidate: CandidateState, view: View, width: int, rows: int) -> 
     now = running(candidate, view)
     yield from drawn("tokens/s", candidate.tokens, number(rate if now else measured), width, rows)
     if not now or live is None:
+        yield from ((),) if rows > 1 else ()
         return
     parts = [f"in flight {count(live.in_flight)}", f"waiting {count(live.waiting)}", f"KV {percent(live.kv_usage)}"]
     done = f"{count(live.done)} of {count(live.total)} done" if live.total else f"{count(live.done)} done"
@@ -91,7 +92,7 @@ def drawn(label: str, series: Series, value: str, width: int, rows: int) -> Iter
     bars = plot(series, room, rows) if rows > 1 else [sparkline(series, room)]
     for place, row in enumerate(bars):
         last = place == len(bars) - 1
-        yield labelled("" if place else label, Piece(row, "busy"), f"  {value}" if last else "")
+        yield labelled("" if place else label, Piece(row, "bars"), f"  {value}" if last else "")
 
 
 def phase_lines(candidate: CandidateState) -> Iterable[Line]:

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.events import Resize
-from textual.reactive import reactive
+from textual.reactive import var
 from textual.widgets import Input
 
 from deploytui.record.state import SessionState
@@ -42,7 +42,7 @@ class LiveScreen(Steering, Viewing):
     CSS_PATH = "live.tcss"
     BINDINGS = LIVE_BINDINGS
 
-    following: reactive[bool] = reactive(True, init=False)
+    following: var[bool] = var(True, init=False)
     """Whether the selection goes with the candidate that is worked on."""
 
     strip = getters.query_one(TabStrip)
@@ -123,7 +123,7 @@ class LiveScreen(Steering, Viewing):
         warning = alert(standing)
         with self.app.batch_update():
             self.panel("header").show([header(standing, width)])
-            self.panel("node").show(node_lines(standing.state, width))
+            self.panel("node").show(node_lines(standing, width))
             self.panel("small").show([status_line(standing)])
             self.panel("alert").set_class(bool(warning), "-on")
             self.panel("alert").show([warning] if warning else [])
@@ -135,7 +135,8 @@ class LiveScreen(Steering, Viewing):
     def show_grid(self, standing: Standing) -> None:
         """The rows that pass the filter."""
         rows, view = self.book.rows(standing, self.marked, self.needle), view_of(standing)
-        self.grid.styles.height = len(rows) + GRID_EXTRA
+        if len(rows) != len(self.grid.rows):
+            self.grid.styles.height = len(rows) + GRID_EXTRA
         self.grid.show(rows, titles(gpu=view.gpu, quantile=view.quantile))
 
     def show_detail(self, *, top: bool = False) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from textual import getters
-from textual.reactive import reactive
+from textual.reactive import var
 from textual.screen import Screen
 
 from deploytui.record.state import CandidateState
@@ -16,10 +16,10 @@ from deploytui.tui.widgets.grid import CandidateGrid
 class SessionScreen(Screen[None]):
     """One session: a folder that is followed, or a fixed standing, from a saved profile perhaps."""
 
-    standing: reactive[Standing | None] = reactive(None, init=False)
-    tab: reactive[str] = reactive("Live", init=False)
-    needle: reactive[str] = reactive("", init=False)
-    zoomed: reactive[bool] = reactive(False, init=False)
+    standing: var[Standing | None] = var(None, init=False)
+    tab: var[str] = var("Live", init=False)
+    needle: var[str] = var("", init=False)
+    zoomed: var[bool] = var(False, init=False)
 
     grid = getters.query_one("#grid", CandidateGrid)
 

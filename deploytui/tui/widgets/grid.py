@@ -9,11 +9,11 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.reactive import reactive
+from textual.reactive import var
 from textual.strip import Strip
 
-from deploytui.tui.columns import RIGHT, Column, layout
-from deploytui.tui.pieces import Line, Piece, fitted, line, width_of
+from deploytui.tui.columns import RIGHT, Column, cell_of, layout
+from deploytui.tui.pieces import Line
 from deploytui.tui.widgets.toned import Toned
 
 HEADER = 1
@@ -49,12 +49,12 @@ class CandidateGrid(Toned, can_focus=True):
         & > .grid--selected { background: $primary 25%; }
         & > .grid--cursor { text-style: underline; }
         &:ansi > .grid--head { color: ansi_default; }
-        &:ansi > .grid--selected { text-style: bold; }
+        &:ansi > .grid--selected { background: transparent; text-style: bold; }
     }
     """
 
-    selected: reactive[str | None] = reactive(None, init=False)
-    column: reactive[str] = reactive("ttft", init=False)
+    selected: var[str | None] = var(None, init=False)
+    column: var[str] = var("ttft", init=False)
 
     class Selected(Message):
         """Another candidate is selected; `by_hand` when a user chose it."""
@@ -109,7 +109,7 @@ class CandidateGrid(Toned, can_focus=True):
             return []
         if (before.star, before.marked) != (now.star, now.marked):
             return [Region(0, y, self.size.width, 1)]
-        changed = [column for column in self.columns if before.cells[column.cell] != now.cells[column.cell]]
+        changed = [column for column in self.columns if cell_of(before.cells, column) != cell_of(now.cells, column)]
         return [Region(column.x, y, column.width, 1) for column in changed]
 
     def on_resize(self, _event: events.Resize) -> None:
@@ -222,13 +222,6 @@ class CandidateGrid(Toned, can_focus=True):
         for column in self.columns:
             cursor = chosen and column.key == self.column and column.key != "name"
             names = (*base, "grid--cursor") if cursor else base
-            pieces += [Segment(text, self.tone(*names, tone)) for text, tone in cell(row.cells[column.cell], column)]
+            pieces += [Segment(text, self.tone(*names, tone)) for text, tone in cell_of(row.cells, column)]
             pieces.append(Segment(" ", self.tone(*base)))
         return Strip(pieces).adjust_cell_length(self.size.width, self.tone(*base))
-
-
-def cell(parts: Line, column: Column) -> Line:
-    """The cell filled up to the column's width."""
-    shown = fitted(parts, column.width)
-    fill = Piece(" " * (column.width - width_of(shown)))
-    return line(fill, *shown) if column.key in RIGHT else line(*shown, fill)

@@ -2,7 +2,7 @@
 
 from textual import events
 from textual.message import Message
-from textual.reactive import reactive
+from textual.reactive import var
 
 from deploytui.tui.pieces import Line, Piece, line, width_of
 from deploytui.tui.widgets.panel import LinePanel
@@ -13,7 +13,7 @@ class TabStrip(LinePanel):
 
     DEFAULT_CSS = "TabStrip { height: 1; }"
 
-    open: reactive[str] = reactive("", init=False)
+    open: var[str] = var("", init=False)
 
     class Chosen(Message):
         """A tab was clicked."""

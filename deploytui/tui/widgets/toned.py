@@ -27,10 +27,12 @@ class Toned(ScrollView):
         & > .tone--bad { color: $text-error; }
         & > .tone--warn { color: $text-warning; }
         & > .tone--busy { color: $text-accent; }
+        & > .tone--bars { color: $accent 75%; }
         & > .tone--mark { text-style: bold; color: $text-primary; }
         & > .tone--on { text-style: bold reverse; color: $text-primary; }
         & > .tone--sim { text-style: bold reverse; color: $text-warning; }
         &:ansi > .tone--dim { color: ansi_default; }
+        &:ansi > .tone--bars { color: ansi_cyan; }
     }
     """
 
