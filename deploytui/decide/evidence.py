@@ -136,7 +136,9 @@ def _smoke_grounds(subject: Subject, judged: tuple[Reason, ...]) -> Iterator[str
 
 
 def notes(subject: Subject) -> Iterator[Reason]:
-    """What a reader should know, without effect."""
+    """What a reader should know of a candidate that ran, without effect."""
+    if subject.seen.status != "load_success":
+        return
     environment = subject.state.environment
     device = subject.seen.engine.device if subject.seen.engine else None
     if (environment is not None and not environment.gpus) or (device or "").lower().startswith("cpu"):

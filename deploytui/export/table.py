@@ -160,7 +160,7 @@ def _decision(state: SessionState) -> list[str]:
     if decision is None:
         return ["No decision: the session ended before there was one." if state.ended else "No decision yet."]
     return [
-        f"{decision.decision.upper()}{'' if decision.final else ' so far'}  {visible(decision.title)}",
+        visible(decision.title),
         *(f"  {line}" for line in _details(decision)),
         *(f"  {line}" for line in _reasons("·", decision.reasons)),
     ]

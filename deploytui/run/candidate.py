@@ -44,6 +44,8 @@ async def run_candidate(ctx: Context, candidate: Candidate, steps: Sequence[Plan
             record_failure(ctx, name, await to_thread.run_sync(error.explain))
         except DeployError as error:
             record_failure(ctx, name, failed(error))
+        except OSError as error:
+            record_failure(ctx, name, _disk(error))
         except anyio.get_cancelled_exc_class():
             record_cancelled(ctx, name)
             raise
@@ -71,6 +73,16 @@ def record_cancelled(ctx: Context, name: str) -> None:
             ctx.recorder.say(RunSet(at_ns=now_ns(), candidate=name, run="interrupted", failure=failure))
     elif row.status is None or row.status == "ready":
         ctx.recorder.say(StatusSet(at_ns=now_ns(), candidate=name, status="cancelled", failure=failure))
+
+
+def _disk(error: OSError) -> Failure:
+    """A file of the session could not be made or read: a full disk, or a folder that was taken away."""
+    return Failure(
+        kind="unknown",
+        what="A file of the session can't be used.",
+        why=str(error),
+        fix="Make room on the disk of the state folder, or name another one with --state-dir.",
+    )
 
 
 def _by_wish(*, skipped: bool) -> Failure:

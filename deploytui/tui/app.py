@@ -87,7 +87,7 @@ class DeployApp(App[None]):
     def on_session_over(self, message: SessionOver) -> None:
         """Keep the exit status; leave when nobody wants to look at the end."""
         self.outcome = message.exit_status
-        if not self.context.stay:
+        if message.leave or not self.context.stay:
             self.exit()
 
 
@@ -107,13 +107,22 @@ def run_screen(
     opened.
     """
     context = Context(state=state, profiles=profiles_dir, start=start, stay=stay)
-    if session is None and profile is not None and begin:
-        session = start(profile, ())
-    first = LiveScreen(context, session) if session else profile_screen(context, profile) if profile else None
+    app = DeployApp(context, _first_screen(context, session, profile, begin=begin))
     _speak_utf8()
-    app = DeployApp(context, first)
     app.run()
     return app.return_code or app.outcome
+
+
+def _first_screen(
+    context: Context, session: SessionFolder | None, profile: Path | None, *, begin: bool
+) -> Screen[None] | None:
+    if session is None and profile is not None and begin:
+        screen = LiveScreen(context, context.start(profile, ()))
+        screen.ran_here = True
+        return screen
+    if session is not None:
+        return LiveScreen(context, session)
+    return profile_screen(context, profile) if profile is not None else None
 
 
 def _speak_utf8() -> None:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from deploytui.session.folder import SessionFolder
 
 Start = Callable[[Path, Sequence[str]], SessionFolder]
-"""Starts a detached runner for a profile, of the named candidates only when there are names; blocks until it is ready.
+"""Starts a detached runner for a profile with further options of `deploytui run`; blocks until it is ready.
 
 Raises DeployError.
 """

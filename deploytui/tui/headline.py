@@ -142,7 +142,9 @@ def device_line(state: SessionState, device: DeviceSample, *, brief: bool = Fals
         Piece(sparkline(used, NODE_SPARK, per_bar=2, ceiling=device.total_bytes), "busy"),
         f" {memory}",
         f"  {_watts(device, brief=brief)}" if device.power_w is not None else "",
-        f" {'' if brief else ' '}{device.temperature_c:.0f}{'' if brief else ' '}°C" if device.temperature_c is not None else "",
+        f" {'' if brief else ' '}{device.temperature_c:.0f}{'' if brief else ' '}°C"
+        if device.temperature_c is not None
+        else "",
     )
 
 
@@ -188,6 +190,10 @@ def _of(used: float | None, total: float | None) -> str:
 def _watts(device: DeviceSample, *, brief: bool) -> str:
     limit = f"/{device.power_limit_w:.0f}" if device.power_limit_w is not None and not brief else ""
     return f"{device.power_w:.0f}{limit} W"
+
+
+def _degrees(device: DeviceSample, *, brief: bool) -> str:
+    return f"{device.temperature_c:.0f}°C" if brief else f" {device.temperature_c:.0f} °C"
 
 
 def alert(standing: Standing) -> Line:

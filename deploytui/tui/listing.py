@@ -11,7 +11,7 @@ from deploytui.session.listing import SessionRow
 from deploytui.tui.plain import cut, visible
 from deploytui.tui.words import DECISION_SIGNS
 
-SESSION_HEADS = ("session", "started", "state", "decision", "candidates")
+SESSION_HEADS = ("session", "started", "state", "n", "decision")
 PROFILE_HEADS = ("profile", "file", "")
 NAME = 28
 
@@ -36,7 +36,7 @@ def session_rows(rows: Sequence[SessionRow]) -> list[Listed]:
 def _session(row: SessionRow) -> tuple[str, ...]:
     count = "" if row.candidates is None else str(row.candidates)
     name = cut(visible(row.name), NAME)
-    return name, _started(row.started_wall_s), row.state, decision_text(row), count
+    return name, _started(row.started_wall_s), row.state, count, decision_text(row)
 
 
 def decision_text(row: SessionRow) -> str:

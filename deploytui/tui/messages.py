@@ -39,3 +39,5 @@ class SessionOver(Message):
     """The session that was watched has ended, with the exit status of its runner."""
 
     exit_status: int
+    leave: bool
+    """Whether that was waited for to leave."""

@@ -42,7 +42,7 @@ def test_gpu_memory_is_told_from_the_hosts() -> None:
 
 def test_the_decision_stands_below_with_reasons_and_what_to_do() -> None:
     text = summary_text(profile(), whole_state())
-    assert "ACCEPT  fast for this CPU host only" in text
+    assert "ACCEPT fast for this CPU host only" in text
     assert "not covered: dropped" in text
     assert "✔ TTFT p95 170 ≤ 500 ms" in text
     assert "✘ unsupported: vllm is not installed." in text

@@ -110,9 +110,7 @@ class LiveScreen(Steering, Viewing):
         self.ran_here = self.ran_here or (standing.source == "running" and standing.state.started is not None)
         ended = standing.state.ended
         if ended is not None and self.ran_here and (before is None or before.state.ended is None):
-            self.post_message(SessionOver(ended.exit_status))
-            if self.leaving:
-                self.app.exit()
+            self.post_message(SessionOver(ended.exit_status, self.leaving))
 
     def show_all(self) -> None:
         """Draw what changed; the widgets see to it that nothing else is."""

@@ -27,19 +27,18 @@ class Choice(NamedTuple):
     answer: str
 
 
-YES_NO = (Choice("y", "yes", "yes"), Choice("n", "no", ""))
 BACK = Choice("escape", "back", "")
 
 
 class Ask(ModalScreen[str]):
-    """A question; the answer is that of the chosen key, '' for going back. Enter gives the first choice."""
+    """A question; the answer is that of the chosen key, '' for going back. Enter answers only where that does no harm."""
 
     CSS_PATH = "modals.tcss"
 
-    def __init__(self, title: str, lines: Sequence[Line], choices: Sequence[Choice] = YES_NO) -> None:
+    def __init__(self, title: str, lines: Sequence[Line], choices: Sequence[Choice], *, enter: str = "") -> None:
         super().__init__()
-        self.heading, self.lines = title, lines
-        self.choices = (*choices, BACK) if BACK not in choices else tuple(choices)
+        self.heading, self.lines, self.enter = title, lines, enter
+        self.choices = (*choices, BACK)
 
     def compose(self) -> ComposeResult:
         """The question and a line of keys."""
@@ -66,12 +65,15 @@ class Ask(ModalScreen[str]):
     def on_key(self, event: Key) -> None:
         """Answer with the key's choice."""
         event.stop()
-        first = self.choices[0].key
-        pressed = first if event.key == "enter" else event.character or event.key
-        for choice in self.choices:
-            if choice.key in (pressed, event.key):
-                self.dismiss(choice.answer)
-                return
+        if event.key == "enter" and self.enter:
+            self.dismiss(self.enter)
+        elif event.key == "ctrl+c":
+            self.dismiss("")
+        else:
+            for choice in self.choices:
+                if choice.key in (event.character, event.key):
+                    self.dismiss(choice.answer)
+                    return
 
 
 class Say(ModalScreen[None]):
@@ -108,10 +110,17 @@ class Say(ModalScreen[None]):
 
 def error_dialog(error: DeployError) -> Say:
     """What is wrong, in whose words, and what to do."""
-    lines = [line(Piece("✘ ", "bad"), visible(error.what))]
+    return Say("That did not work", error_lines(error), error=True)
+
+
+def error_lines(error: DeployError) -> list[Line]:
+    """An error in lines; text of others stays as it is."""
+    first, *more = error.what.splitlines() or [""]
+    lines = [line(Piece("✘ ", "bad"), visible(first))]
+    lines += [line("  ", visible(part)) for part in more]
     lines += [line("  ", Piece(visible(part), "dim")) for part in error.why.splitlines()]
     lines += [line("  → ", visible(error.fix))] if error.fix else []
-    return Say("That did not work", lines, error=True)
+    return lines
 
 
 class PathPrompt(ModalScreen[Path | None]):

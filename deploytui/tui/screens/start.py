@@ -24,6 +24,7 @@ from deploytui.tui.screens.helping import help_lines
 from deploytui.tui.screens.modals import Say
 from deploytui.tui.widgets.keys import KeyBar
 from deploytui.tui.widgets.panel import LinePanel
+from deploytui.tui.widgets.table import ListTable
 
 HINTS = {
     "start.open": 1,
@@ -52,8 +53,8 @@ class StartScreen(Screen[None]):
         Binding("q,ctrl+c", "leave", "Quit", id="start.quit", tooltip="Quit"),
     ]
 
-    sessions = getters.query_one("#sessions", DataTable)
-    profiles = getters.query_one("#profiles", DataTable)
+    sessions = getters.query_one("#sessions", ListTable)
+    profiles = getters.query_one("#profiles", ListTable)
 
     def __init__(self, context: Context) -> None:
         super().__init__()
@@ -64,9 +65,9 @@ class StartScreen(Screen[None]):
         """A list below the other."""
         yield LinePanel(id="title", wrap=False)
         yield LinePanel(id="sessions-head").add_class("heading")
-        yield DataTable(id="sessions", cursor_type="row", cell_padding=1)
+        yield ListTable(id="sessions", cursor_type="row", cell_padding=1)
         yield LinePanel(id="profiles-head").add_class("heading")
-        yield DataTable(id="profiles", cursor_type="row", cell_padding=1)
+        yield ListTable(id="profiles", cursor_type="row", cell_padding=1)
         yield LinePanel(id="hint")
         yield Input(placeholder="part of a name, a state or a decision", id="filter", compact=True)
         yield KeyBar(HINTS)
@@ -119,7 +120,7 @@ class StartScreen(Screen[None]):
     # What is chosen
 
     @property
-    def table(self) -> DataTable[object]:
+    def table(self) -> ListTable:
         """The list that has, or last had, the focus."""
         return self.profiles if self.profiles.has_focus or not self.rows["sessions"] else self.sessions
 
@@ -190,7 +191,7 @@ class StartScreen(Screen[None]):
         self.app.exit()
 
 
-def _refill(table: DataTable[object], rows: Sequence[Listed]) -> None:
+def _refill(table: ListTable, rows: Sequence[Listed]) -> None:
     """Show other rows; the cursor stays on its row where that is still there."""
     old = [key.value for key in table.rows]
     if old == [row.key for row in rows] and all(table.get_row(row.key) == list(row.cells) for row in rows):

@@ -101,7 +101,7 @@ class Steering(SessionScreen):
             (),
             line(self.kept()),
         ]
-        match await self.app.push_screen_wait(Ask("Quit while measuring", lines, QUIT)):
+        match await self.app.push_screen_wait(Ask("Quit while measuring", lines, QUIT, enter="keep")):
             case "keep":
                 self.action_detach()
             case "stop":
