@@ -27,7 +27,8 @@ from deploytui.run.keeping import kept
 from deploytui.run.loading import Loaded, load
 from deploytui.run.measuring import concurrency
 from deploytui.run.recorder import now_ns
-from deploytui.units import NS
+from deploytui.run.ticker import LEFT_BYTES
+from deploytui.units import NS, gib
 
 GRACE_S = 10.0
 """How long an engine may take to end nicely [s]."""
@@ -161,7 +162,7 @@ async def serving(ctx: Context, bench: Bench) -> Loaded:
     facts = bench.engine.readback(replace(known, served_model=loaded.served_model, pid=pid), answers)
     ctx.recorder.say(EngineRead(at_ns=now_ns(), candidate=name, engine=facts))
     ctx.recorder.say(StatusSet(at_ns=now_ns(), candidate=name, status="load_success"))
-    ctx.ticker.loaded()
+    await ctx.ticker.loaded()
     return replace(loaded, launch_s=launch_s)
 
 
@@ -214,3 +215,6 @@ async def _freed(ctx: Context, bench: Bench, began: int) -> None:
     )
     if bench.kept.survivors:
         ctx.note("error", f"Processes {bench.kept.survivors} of {name} could not be ended.", name)
+    if gpu_left is not None and gpu_left > LEFT_BYTES:
+        text = f"{name} is gone, and {gib(gpu_left):.2f} GiB of its GPU's memory did not come back."
+        ctx.note("warning", f"{text} Look for other processes with nvidia-smi.", name)

@@ -26,6 +26,8 @@ SAMPLE_S = 0.25
 GRACE_S = 2.0
 FRESH_S = 5.0
 """How long to wait for a reading of the GPUs: the driver may take seconds to open [s]."""
+LEFT_BYTES = 64 << 20
+"""What may be in use on a GPU above the reading before launch and still be called given back."""
 
 
 class Ticker:
@@ -89,7 +91,8 @@ class Ticker:
 
     async def watch(self, candidate: str, gpu_uuids: tuple[str, ...]) -> None:
         """From now on memory is this candidate's; the GPUs' present use is what it is counted above."""
-        await self._fresh(gpu_uuids)
+        if gpu_uuids:
+            await self._fresh(gpu_uuids)
         before = device_bytes(self._newest, gpu_uuids) if self._newest else dict.fromkeys(gpu_uuids)
         self._candidate, self._window = candidate, RollupWindow(baseline=before)
         self._load_memory, self._per_chunk = (None, None), None
@@ -100,8 +103,9 @@ class Ticker:
         if self._telemetry is not None:
             await tell(self._telemetry, msgspec.json.encode(Watch(pids=(pid,))))
 
-    def loaded(self) -> None:
+    async def loaded(self) -> None:
         """The model is loaded: what is in use now is the load's memory."""
+        await self._fresh(tuple(self._window.baseline))
         self._load_memory = (self._window.last_gpu_bytes, self._window.last_host_bytes)
 
     def memory(self) -> MemoryUse:
@@ -120,16 +124,25 @@ class Ticker:
         )
 
     async def unwatch(self) -> int | None:
-        """The candidate is gone: bytes its GPUs still hold above the reading before launch; None when not told."""
-        await self._fresh(tuple(self._window.baseline))
-        left = worst_above(self._newest, self._window.baseline) if self._newest and self._window.baseline else None
+        """The candidate is gone: bytes its GPUs still hold above the reading before launch; None when not told.
+
+        A driver gives memory back a little after the process that held it has ended, so it gets a moment.
+        """
+        left = None
+        with anyio.move_on_after(FRESH_S if self._window.baseline else 0):
+            while True:
+                await self._fresh(tuple(self._window.baseline))
+                left = worst_above(self._newest, self._window.baseline) if self._newest else None
+                if left is None or left <= LEFT_BYTES:
+                    break
         self._candidate, self._window = None, RollupWindow()
         return left
 
     async def _fresh(self, gpu_uuids: tuple[str, ...]) -> None:
-        """Wait a little for a sample taken after now that tells of these GPUs; at once without GPUs."""
+        """Wait a little for a sample taken after now, one that tells of these GPUs; at once without telemetry."""
         after = now_ns()
-        with anyio.move_on_after(FRESH_S if gpu_uuids and self._telemetry else 0):
+        limit_s = FRESH_S if gpu_uuids else 4 * SAMPLE_S
+        with anyio.move_on_after(limit_s if self._telemetry else 0):
             while not self._tells(gpu_uuids, after):
                 await self._sampled.wait()
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 FIRST_LOOK = 1 << 16
 """How much of the end is read at first [bytes]."""
-KEPT = 2000
+KEPT = 1000
 """Lines."""
+EARLIER = "… earlier lines are in the file"
 
 
 @dataclass
@@ -18,6 +19,7 @@ class LogTail:
     _path: Path | None = None
     _at: int = 0
     _torn: bytes = b""
+    _skipped: bool = False
 
     def read(self) -> bool:
         """Read what is new; whether there was anything. A file that is just being rotated is read next time."""
@@ -39,20 +41,21 @@ class LogTail:
         return True
 
     def _begin(self, path: Path, size: int) -> None:
-        """Begin near the end; the line that is cut there is left out by the marker before it."""
+        """Begin near the end; the first line may be a piece of one."""
         self._path, self._at, self._torn = path, max(size - FIRST_LOOK, 0), b""
-        self.lines = ["… earlier lines are in the file"] if self._at else []
+        self.lines, self._skipped = [], self._at > 0
 
     def _take(self, block: bytes) -> None:
         self._at += len(block)
         *whole, self._torn = (self._torn + block).split(b"\n")
         self.lines += [line.rstrip(b"\r").decode(errors="replace") for line in whole]
+        self._skipped = self._skipped or len(self.lines) > KEPT
         del self.lines[:-KEPT]
 
     def text(self) -> list[str]:
-        """The lines, and the unfinished one at the end."""
+        """The lines, with the unfinished one at the end, and a word before them when some are left out."""
         torn = [self._torn.decode(errors="replace")] if self._torn else []
-        return self.lines + torn
+        return [EARLIER] * self._skipped + self.lines + torn
 
 
 def newest_log(folder: Path) -> Path | None:

@@ -7,7 +7,7 @@ from rich.cells import cell_len, chop_cells
 
 from deploytui.tui.pieces import Line, Piece, line, text_of, width_of
 
-_WORDS = re.compile(r"\s+|\S+")
+_WORDS = re.compile(r" +|[^ ]+")
 _SIGN = re.compile(r"\s*(?:[✔✘~!=≠→·–] )?")
 DEEPEST = 12
 
@@ -21,7 +21,7 @@ def wrapped(parts: Line, width: int, indent: int | None = None) -> Iterator[Line
     hang = hang if hang < width // 2 else 0
     row, used = list[Piece](), 0
     for word in _words(parts, width - hang):
-        blank = word.text.isspace()
+        blank = word.text.startswith(" ")
         if used + cell_len(word.text) > width:
             yield line(*row)
             row, used = [Piece(" " * hang)], hang

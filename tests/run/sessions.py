@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -59,16 +59,14 @@ class Done:
 
 
 def write_profile(
-    folder: Path, *, requests: int = 8, load: float = 30, engine: str = "mock", **candidates: Sequence[str]
+    folder: Path, candidates: Mapping[str, Sequence[str]], *, requests: int = 8, load: float = 30, engine: str = "mock"
 ) -> Path:
     """A profile of mock candidates, name to arguments, each of which answers the quality task rightly."""
     (folder / "task.jsonl").write_text(TASK, encoding="utf-8")
     answers = folder / "answers.json"
     answers.write_text(json.dumps({"say amber": "amber"}), encoding="utf-8")
     rows = [
-        CANDIDATE.format(
-            name=name.replace("_", "-"), engine=engine, args=json.dumps(["--answer-file", str(answers), *args])
-        )
+        CANDIDATE.format(name=name, engine=engine, args=json.dumps(["--answer-file", str(answers), *args]))
         for name, args in candidates.items()
     ]
     path = folder / "case.toml"

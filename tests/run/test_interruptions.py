@@ -30,7 +30,9 @@ QUICK = ["--itl-ms", "2"]
 def _measuring(tmp_path: Path, *args: str) -> tuple[subprocess.Popen[bytes], Path]:
     """A session that has one finished repeat and a long way to go."""
     state = tmp_path / "state"
-    process = begin(state, "run", write_profile(tmp_path, requests=24, one=[*SLOW, *args], two=SLOW), "--json", "-")
+    process = begin(
+        state, "run", write_profile(tmp_path, {"one": [*SLOW, *args], "two": SLOW}, requests=24), "--json", "-"
+    )
     wait_for_event(state, RepeatDone)
     return process, state
 
@@ -96,7 +98,7 @@ def test_what_two_kill_9_left_is_ended_by_the_next_start(tmp_path: Path) -> None
     process.communicate()
     wait_for(lambda: marked(session), "the grandchild that is left")
     (tmp_path / "next").mkdir()
-    after = deploytui(state, "run", write_profile(tmp_path / "next", quick=QUICK))
+    after = deploytui(state, "run", write_profile(tmp_path / "next", {"quick": QUICK}))
     assert after.code == 0, after.err
     assert session in after.err
     assert_nothing_left(session)
@@ -123,7 +125,7 @@ def test_kill_9_of_an_engine_is_a_failed_run_that_names_the_signal(tmp_path: Pat
 
 def test_an_unwritable_state_folder_is_said_before_anything_starts(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    done = deploytui(tmp_path / "file" / "state", "run", write_profile(tmp_path, one=[]))
+    done = deploytui(tmp_path / "file" / "state", "run", write_profile(tmp_path, {"one": []}))
     assert done.code == 1
     assert "can't be written" in done.err
     assert "--state-dir" in done.err
@@ -131,7 +133,7 @@ def test_an_unwritable_state_folder_is_said_before_anything_starts(tmp_path: Pat
 
 
 def test_a_result_that_could_not_be_written_is_refused_before_the_run(tmp_path: Path) -> None:
-    profile = write_profile(tmp_path, one=[])
+    profile = write_profile(tmp_path, {"one": []})
     done = deploytui(tmp_path / "state", "run", profile, "--json", tmp_path / "no" / "such" / "folder.json")
     assert done.code == 2
     assert not (tmp_path / "state").exists()
@@ -139,7 +141,7 @@ def test_a_result_that_could_not_be_written_is_refused_before_the_run(tmp_path: 
 
 def test_a_detached_runner_outlives_its_starter_and_ends_by_itself(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    done = deploytui(state, "run", write_profile(tmp_path, one=QUICK), "--detach")
+    done = deploytui(state, "run", write_profile(tmp_path, {"one": QUICK}), "--detach")
     assert done.code == 0, done.err
     assert done.out.startswith("ready ")
     session = Path(done.out.removeprefix("ready ").strip())

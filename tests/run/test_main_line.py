@@ -12,7 +12,7 @@ from tests.run.sessions import Done, assert_nothing_left, deploytui, events, onl
 def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Path]:
     """A finished session of a slow and a fast candidate."""
     folder = tmp_path_factory.mktemp("two")
-    profile = write_profile(folder, slow=["--ttft-ms", "40", "--itl-ms", "8"], fast=["--itl-ms", "1"])
+    profile = write_profile(folder, {"slow": ["--ttft-ms", "40", "--itl-ms", "8"], "fast": ["--itl-ms", "1"]})
     return deploytui(folder / "state", "run", profile, "--json", "-"), folder / "state"
 
 
@@ -98,13 +98,13 @@ def test_a_repeat_is_referenced_with_the_sum_of_its_bytes(two: tuple[Done, Path]
 
 
 def test_only_the_named_candidate_is_measured(tmp_path: Path) -> None:
-    profile = write_profile(tmp_path, one=[], other=[])
+    profile = write_profile(tmp_path, {"one": [], "other": []})
     done = deploytui(tmp_path / "state", "run", profile, "--only", "other", "--json", "-")
     assert [row["name"] for row in done.result()["candidates"]] == ["other"]
 
 
 def test_a_wrong_name_for_only_names_the_nearest(tmp_path: Path) -> None:
-    done = deploytui(tmp_path / "state", "run", write_profile(tmp_path, alpha=[]), "--only", "alpah")
+    done = deploytui(tmp_path / "state", "run", write_profile(tmp_path, {"alpha": []}), "--only", "alpah")
     assert done.code == 2
     assert "alpha" in done.err
     assert "Traceback" not in done.err

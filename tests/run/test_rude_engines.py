@@ -10,10 +10,10 @@ from tests.run.sessions import Done, assert_nothing_left, deploytui, events, onl
 RUDE = {
     "good": ["--itl-ms", "1"],
     "oom": ["--oom"],
-    "at_load": ["--fail-load", "couldn't bind HTTP server socket, hostname: 127.0.0.1"],
+    "at-load": ["--fail-load", "couldn't bind HTTP server socket, hostname: 127.0.0.1"],
     "never": ["--never-ready"],
     "dies": ["--crash-after-requests", "24"],
-    "mid_stream": ["--crash-after", "5"],
+    "mid-stream": ["--crash-after", "5"],
     "refuses": ["--fail-every", "1"],
     "stutters": ["--fail-every", "3", "--fail-status", "429"],
     "cut": ["--cut-after", "4"],
@@ -27,7 +27,7 @@ RUDE = {
 def race(tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Path]:
     """One session of all of them."""
     folder = tmp_path_factory.mktemp("rude")
-    done = deploytui(folder / "state", "run", write_profile(folder, load=3, **RUDE), "--json", "-", timeout_s=280)
+    done = deploytui(folder / "state", "run", write_profile(folder, RUDE, load=3), "--json", "-", timeout_s=280)
     return done, folder / "state"
 
 

@@ -2,15 +2,11 @@
 
 import ctypes
 import importlib.util
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-SOURCE = Path(__file__).parent.parent / "data" / "fake_nvml.c"
 
 
 class FakeDriver:
@@ -32,18 +28,6 @@ class FakeDriver:
         """One idle GPU again."""
         self._rows.clear()
         self.set(count=1)
-
-
-@pytest.fixture(scope="session")
-def nvml_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with our `libnvidia-ml.so.1`."""
-    compiler = shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("needs gcc for the stand-in of the driver's library")
-    folder = tmp_path_factory.mktemp("nvml")
-    library = folder / "libnvidia-ml.so.1"
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, SOURCE], check=True, timeout=120)
-    return folder
 
 
 @pytest.fixture

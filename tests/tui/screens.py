@@ -1,8 +1,9 @@
 """Apps on fixed states, at a fixed time."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import anyio
 from textual.screen import Screen
 
 from deploytui.errors import DeployError
@@ -42,3 +43,10 @@ def app_on(screen: Screen[None], theme: str = "deploytui-dark") -> DeployApp:
     app = DeployApp(getattr(screen, "context", context()), screen)
     app.theme = theme
     return app
+
+
+async def until(true: Callable[[], object], limit_s: float = 10.0) -> None:
+    """Wait for a state."""
+    with anyio.fail_after(limit_s):
+        while not true():  # noqa: ASYNC110 -- what is waited for tells nobody
+            await anyio.sleep(0.02)

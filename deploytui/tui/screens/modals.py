@@ -31,7 +31,7 @@ BACK = Choice("escape", "back", "")
 
 
 class Ask(ModalScreen[str]):
-    """A question; the answer is that of the chosen key, '' for going back. Enter answers only where that does no harm."""
+    """A question; the answer is that of the chosen key, '' for going back. Enter only gives one that does no harm."""
 
     CSS_PATH = "modals.tcss"
 

@@ -123,7 +123,6 @@ class CandidateGrid(Toned, can_focus=True):
         """Forget strips in the old theme's colours."""
         super().notify_style_update()
         self._strips.clear()
-        self.refresh()
 
     # Selection
 

@@ -29,11 +29,6 @@ class LinePanel(Toned, can_focus=False):
         """Wrap anew for another width."""
         self._place()
 
-    def notify_style_update(self) -> None:
-        """Paint all in the new theme's colours."""
-        super().notify_style_update()
-        self.refresh()
-
     def _place(self, *, top: bool = False) -> None:
         before = self.shown
         self.shown = wrapped_all(self._source, self.size.width) if self.wrap and self.size.width else self._source
