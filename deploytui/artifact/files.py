@@ -45,6 +45,8 @@ class ModelPlace(Struct, frozen=True, kw_only=True):
     """Where a model is: at `path`, or still to be fetched as `download`, or nowhere for the reason in `failure`."""
 
     path: Path | None = None
+    sha256: str | None = None
+    """Of the file, where it was checked when it was fetched."""
     download: EmbeddedModel | None = None
     failure: Failure | None = None
 
@@ -74,7 +76,7 @@ def _embedded_place(name: str, cache_dir: Path) -> ModelPlace:
         fix = did_you_mean(name, EMBEDDED)
         return ModelPlace(failure=Failure(kind="invalid_config", what=f"There is no embedded model {name!r}.", fix=fix))
     path = cached_path(embedded, cache_dir)
-    return ModelPlace(path=path) if path else ModelPlace(download=embedded)
+    return ModelPlace(path=path, sha256=embedded.sha256) if path else ModelPlace(download=embedded)
 
 
 def _absent(model: str, path: Path) -> Failure:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from deploytui.artifact.embedded import EmbeddedModel
 from deploytui.artifact.files import ModelPlace, describe, resolve_model
@@ -106,7 +107,8 @@ def _with_artifact(engine: Engine, candidate: Candidate, place: ModelPlace, prob
 
 def _artifact_at(place: ModelPlace) -> Artifact | None:
     if place.path is not None:
-        return describe(place.path)
+        found = describe(place.path)
+        return replace(found, sha256={place.path.name: place.sha256}) if place.sha256 else found
     if (model := place.download) is not None:
         return Artifact(format=model.format, quantization=model.quantization, bytes=model.bytes)
     return None

@@ -8,6 +8,7 @@ from deploytui.profile.schema import Profile
 from deploytui.record.facts import Distribution, MemoryUse
 from deploytui.record.state import CandidateState, SessionState
 from deploytui.record.verdict import Decision, Reason, Verdict
+from deploytui.session.speech import fitting
 from deploytui.units import gib, ms
 
 MISSING = "–"
@@ -18,10 +19,6 @@ HEAD = (
 )
 TEXT_COLUMNS = (0, 1, 2, 3, 10)
 """Columns that stand left; figures stand right."""
-
-ASCII = str.maketrans(
-    {"✔": "+", "✘": "x", "·": "-", "–": "-", "—": "-", "×": "x", "≤": "<=", "≥": ">=", "…": "...", "±": "+-", "★": "*"}
-)
 
 
 def summary_text(profile: Profile, state: SessionState, *, encoding: str | None = "utf-8") -> str:
@@ -44,30 +41,11 @@ def visible(text: str) -> str:
     return "".join(_spelled(char) if unicodedata.category(char) in _UNSEEN else char for char in text)
 
 
-def fitting(text: str, encoding: str | None) -> str:
-    """The text with plain signs in place of those the encoding lacks."""
-    name = encoding or "ascii"
-    try:
-        text.encode(name)
-    except (UnicodeEncodeError, LookupError):
-        plain = text.translate(ASCII)
-        return plain.encode(_known(name), "backslashreplace").decode(_known(name))
-    return text
-
-
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def _spelled(char: str) -> str:
     return char.encode("unicode_escape").decode("ascii")
-
-
-def _known(encoding: str) -> str:
-    try:
-        "".encode(encoding)
-    except LookupError:
-        return "ascii"
-    return encoding
 
 
 def _stamp(state: SessionState) -> list[str]:

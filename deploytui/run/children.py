@@ -3,9 +3,10 @@
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 
 import anyio
 from anyio.abc import Process
@@ -22,10 +23,10 @@ def own_children() -> frozenset[int]:
     return frozenset(_own)
 
 
-def marked(session: str, **more: str) -> dict[str, str]:
-    """Our environment with the session's mark, a UTF-8 locale, and `more`."""
+def marked(session: str, more: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """Our environment with a UTF-8 locale and `more`; the session's mark comes last, since clean-up goes by it."""
     utf8 = {"LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1"}
-    return {**os.environ, **utf8, **mark(session), **more}
+    return {**os.environ, **utf8, **more, **mark(session)}
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """An engine from its argv to a served model, and its end: stopped, reaped, its memory looked for."""
 
+import os
 import secrets
 import socket
 import time
@@ -23,11 +24,13 @@ from deploytui.run.children import marked
 from deploytui.run.context import Context
 from deploytui.run.doors import door, get_json
 from deploytui.run.failing import CandidateFailed, EngineDied, last_line
+from deploytui.run.gpus import chosen_gpus, environment
 from deploytui.run.keeping import kept
 from deploytui.run.loading import Loaded, load
 from deploytui.run.measuring import concurrency
 from deploytui.run.recorder import now_ns
 from deploytui.run.ticker import LEFT_BYTES
+from deploytui.telemetry.nvml import visible_uuids
 from deploytui.units import NS, gib
 
 GRACE_S = 10.0
@@ -44,8 +47,8 @@ async def launched(
     if not engine.launches:
         yield _attached(candidate, engine, folder)
         return
-    bench, launch, gpus = _planned_launch(ctx, candidate, engine, check, folder)
-    env = marked(ctx.folder.id, **gpus, **launch.env, **candidate.env)
+    bench, launch = _planned_launch(ctx, candidate, engine, check, folder)
+    env = marked(ctx.folder.id, {**environment(bench.gpu_uuids), **launch.env, **candidate.env})
     ctx.recorder.say(EngineRead(at_ns=now_ns(), candidate=candidate.name, engine=_facts(bench, check, launch)))
     began = now_ns()
     await ctx.ticker.watch(candidate.name, bench.gpu_uuids)
@@ -78,9 +81,9 @@ def _attached(candidate: Candidate, engine: Engine, folder: Path) -> Bench:
 
 def _planned_launch(
     ctx: Context, candidate: Candidate, engine: Engine, check: CaseCheck, folder: Path
-) -> tuple[Bench, Launch, dict[str, str]]:
+) -> tuple[Bench, Launch]:
     key = secrets.token_hex(24)
-    gpu_uuids = ctx.ticker.choose_gpus(candidate)
+    gpu_uuids = chosen_gpus(candidate, _usable(ctx))
     place = Place(
         port=_port(candidate),
         model_path=check.model_path,
@@ -92,8 +95,12 @@ def _planned_launch(
     launch = engine.launch(candidate, place)
     bench = Bench(candidate, engine, launch.base_url, folder, {"Authorization": f"Bearer {key}"}, gpu_uuids=gpu_uuids)
     bench.served_model = launch.served_model
-    gpus = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(gpu_uuids)} if gpu_uuids else {}
-    return bench, launch, gpus
+    return bench, launch
+
+
+def _usable(ctx: Context) -> tuple[str, ...]:
+    found = ctx.recorder.state.environment
+    return visible_uuids(os.environ.get("CUDA_VISIBLE_DEVICES"), found.gpus) if found else ()
 
 
 def _context(ctx: Context) -> int:

@@ -1,6 +1,5 @@
 """Once a second: what the devices, the engine's memory and the load did, as rollups in the journal."""
 
-import os
 import sys
 
 import anyio
@@ -8,7 +7,6 @@ import msgspec
 from anyio.abc import Process
 
 from deploytui.load.orders import Snapshot
-from deploytui.profile.schema import Candidate
 from deploytui.record.events import NodeRollup, Note, Rollup
 from deploytui.record.facts import MemoryUse
 from deploytui.run.children import child, lines, marked, tell
@@ -16,7 +14,6 @@ from deploytui.run.rates import Rates, rates, tokens_per_chunk
 from deploytui.run.recorder import Recorder, now_ns
 from deploytui.session.folder import SessionFolder
 from deploytui.telemetry.messages import Sample, TelemetryOrder, Watch, sample_decoder
-from deploytui.telemetry.nvml import visible_uuids
 from deploytui.telemetry.rollup import NodeWindow, RollupWindow, device_bytes, worst_above
 from deploytui.units import NS
 
@@ -72,22 +69,6 @@ class Ticker:
         self._node.add(sample)
         if self._candidate is not None:
             self._window.add(sample)
-
-    def choose_gpus(self, candidate: Candidate) -> tuple[str, ...]:
-        """UUIDs of the GPUs the candidate gets, of those this process may use; empty for a CPU candidate."""
-        environment = self._recorder.state.environment
-        if candidate.device == "cpu" or environment is None:
-            return ()
-        usable = visible_uuids(os.environ.get("CUDA_VISIBLE_DEVICES"), environment.gpus)
-        match candidate.devices:
-            case int(count):
-                return usable[:count]
-            case tuple(named):
-                return tuple(uuid for uuid in usable if uuid in named)
-            case None:
-                settings = candidate.settings
-                parallel = (settings.tensor_parallel or 1) * (settings.pipeline_parallel or 1)
-                return usable[:parallel]
 
     async def watch(self, candidate: str, gpu_uuids: tuple[str, ...]) -> None:
         """From now on memory is this candidate's; the GPUs' present use is what it is counted above."""

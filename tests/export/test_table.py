@@ -2,8 +2,9 @@
 
 import pytest
 
-from deploytui.export.table import fitting, summary_text, visible
+from deploytui.export.table import summary_text, visible
 from deploytui.record.fold import fold_all
+from deploytui.session.speech import fitting
 from tests.export.sessions import WITH_MOCK, profile, started, whole_state
 
 

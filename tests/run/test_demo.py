@@ -82,6 +82,7 @@ def test_the_model_that_ran_is_the_one_that_is_named(demo: tuple[Done, Path]) ->
     row = demo[0].row("two-slots")
     assert Path(row["artifact"]["path"]) == path
     assert row["artifact"]["bytes"] == model.bytes
+    assert row["artifact"]["sha256"] == {path.name: model.sha256}
 
 
 def test_offline_with_nothing_cached_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

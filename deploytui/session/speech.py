@@ -1,0 +1,73 @@
+"""What is said to whoever started a command: results on standard output, words on standard error, in signs they have."""
+
+import os
+import sys
+from contextlib import suppress
+from typing import TextIO
+
+from deploytui.errors import DeployError
+
+ASCII = str.maketrans(
+    {"✔": "+", "✘": "x", "·": "-", "–": "-", "—": "-", "×": "x", "≤": "<=", "≥": ">=", "…": "...", "±": "+-", "★": "*"}
+    | {"→": "->", "“": '"', "”": '"', "’": "'"}
+)
+
+
+def say(text: str) -> None:
+    """A result and a newline on standard output; as `say_bytes` where that can't take it."""
+    out = sys.stdout
+    say_bytes(f"{fitting(text, out.encoding)}\n".encode(_known(out.encoding or "ascii")) if out else b"")
+
+
+def say_bytes(content: bytes) -> None:
+    """A result on standard output; DeployError when it can't be written, BrokenPipeError when its reader is gone."""
+    out = sys.stdout
+    if out is None:
+        raise DeployError("Standard output is closed.", fix="Leave it open, or name a file.")
+    try:
+        out.flush()
+        out.buffer.write(content)
+        out.flush()
+    except OSError as error:
+        _let_go(out)
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise DeployError("Standard output can't be written.", why=str(error), fix="Name a file elsewhere.") from error
+
+
+def tell(text: str) -> None:
+    """Words and a newline on standard error; that nobody reads them there is no reason to stop."""
+    err = sys.stderr
+    if err is None:
+        return
+    try:
+        err.write(f"{fitting(text, err.encoding)}\n")
+        err.flush()
+    except OSError:
+        _let_go(err)
+
+
+def fitting(text: str, encoding: str | None) -> str:
+    """The text with plain signs in place of those the encoding lacks."""
+    name = _known(encoding or "ascii")
+    try:
+        text.encode(name)
+    except UnicodeEncodeError:
+        return text.translate(ASCII).encode(name, "backslashreplace").decode(name)
+    return text
+
+
+def _known(encoding: str) -> str:
+    try:
+        "".encode(encoding)
+    except LookupError:
+        return "ascii"
+    return encoding
+
+
+def _let_go(stream: TextIO) -> None:
+    """What is left in a broken stream goes nowhere: the interpreter writes it out once more at its end."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
