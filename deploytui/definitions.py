@@ -28,7 +28,8 @@ TEXTS: dict[str, str] = {
     "peak_gpu": "the worst device of the candidate, bytes above the reading before launch",
     "peak_host": "the largest sum of resident memory over the engine's process tree, seen once a second or oftener",
     "cold_start": "checksum, download, prepare, launch, load and first token, each its own number; "
-    "their sum without checksum, which runs beside the load, is the cold start",
+    "the cold start is the sum of prepare, launch, load and first token: the checksum runs beside the load, and a "
+    "download is paid once",
     "quality": "score over all items of all tasks with n and Wilson interval; not answered is not the same as wrong",
     "workload_key": "what the workload is: texts or generator, lengths, arrivals, sampling, endpoint; without the seed",
     "draw": "the bytes really sent: sha256 of all prompts of the session",
@@ -80,4 +81,6 @@ def wilson(hits: int, n: int, z: float = 1.959964) -> tuple[float, float] | None
     share, zz = hits / n, z * z / n
     middle = (share + zz / 2) / (1 + zz)
     half = z * sqrt(share * (1 - share) / n + zz / n / 4) / (1 + zz)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    low = 0.0 if hits == 0 else max(0.0, middle - half)
+    high = 1.0 if hits == n else min(1.0, middle + half)
+    return low, high

@@ -7,6 +7,8 @@ import msgspec
 import platformdirs
 from msgspec import Struct
 
+from deploytui.profile.places import user_path
+
 
 class EmbeddedModel(Struct, frozen=True, kw_only=True):
     """One model file inside a wheel."""
@@ -58,7 +60,7 @@ class _Verified(Struct, frozen=True):
 def default_cache_dir() -> Path:
     """Where models are kept: `models` below DEPLOYTUI_CACHE, else below the user's cache folder."""
     root = os.environ.get("DEPLOYTUI_CACHE")
-    return (Path(root).expanduser() if root else platformdirs.user_cache_path("deploytui")) / "models"
+    return (user_path(root) if root else platformdirs.user_cache_path("deploytui")) / "models"
 
 
 def place_in(model: EmbeddedModel, cache_dir: Path) -> Path:

@@ -14,6 +14,7 @@ from deploytui.artifact.embedded import EMBEDDED, EmbeddedModel, cached_path
 from deploytui.artifact.gguf import MAGIC, read_gguf
 from deploytui.errors import DeployError
 from deploytui.profile.nearest import did_you_mean
+from deploytui.profile.places import user_path
 from deploytui.record.facts import Artifact, Failure
 
 CHUNK = 4 << 20
@@ -66,8 +67,13 @@ def resolve_model(model: str | None, base_dir: Path, cache_dir: Path) -> ModelPl
         return ModelPlace()
     if model.startswith(BUILT_IN):
         return _embedded_place(model, cache_dir)
-    path = base_dir / Path(model).expanduser()
-    return ModelPlace(path=path) if path.exists() else ModelPlace(failure=_absent(model, path))
+    path = base_dir / user_path(model)
+    try:
+        return ModelPlace(path=path) if path.exists() else ModelPlace(failure=_absent(model, path))
+    except OSError as error:
+        what = f"The model path {model[:200]!r} can't be looked at."
+        fix = "Correct model, or check who may read its folder."
+        return ModelPlace(failure=Failure(kind="invalid_config", what=what, why=str(error.strerror), fix=fix))
 
 
 def _embedded_place(name: str, cache_dir: Path) -> ModelPlace:

@@ -18,7 +18,7 @@ NOT_READY = 2
 
 
 def check_command(path: Path, *, as_json: bool) -> tuple[str, int]:
-    """The report on a profile, and the exit status: 2 when a case is wrongly configured or none can run, else 0."""
+    """The report on a profile, and the exit status: 2 when something is wrongly configured or none can run, else 0."""
     profile = read_profile(path)
     report = anyio.run(check_profile, profile, base_dir_of(profile, path), default_cache_dir())
     faulty = not report.ready or any(case.status == "invalid_config" for case in report.cases)
@@ -32,4 +32,4 @@ def doctor_command(pythons: Sequence[str], *, as_json: bool) -> str:
 
 
 def _written(report: msgspec.Struct, as_json: bool, text: str) -> str:
-    return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() if as_json else text
+    return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n" if as_json else text

@@ -10,10 +10,12 @@ from msgspec import Struct
 from deploytui.check.cases import Ask, CaseCheck, check_case
 from deploytui.check.probe import run_probe
 from deploytui.engine.protocol import Probe, Probed
+from deploytui.errors import ProfileError
 from deploytui.plan.audit import confounded
 from deploytui.plan.samples import sample_faults, sample_needs
 from deploytui.profile.inert import not_acted_on, unrunnable
 from deploytui.profile.schema import Candidate, Gates, Profile
+from deploytui.quality.tasks import load_task
 
 NO_BASELINE = "No baseline is named, so no candidate is held against another."
 
@@ -25,6 +27,8 @@ class CheckReport(Struct, frozen=True, kw_only=True):
     cases: tuple[CaseCheck, ...]
     unrunnable: str | None
     """Why the workload can't be run as asked; None when it can."""
+    tasks: tuple[str, ...] = ()
+    """What is wrong with the files of the quality tasks, a line each."""
     audit: tuple[str, ...]
     """One line for each candidate that differs from the baseline in more than one factor."""
     samples: tuple[str, ...]
@@ -36,7 +40,7 @@ class CheckReport(Struct, frozen=True, kw_only=True):
     @property
     def ready(self) -> bool:
         """Whether a run would measure at least one candidate."""
-        return self.unrunnable is None and any(case.status == "ready" for case in self.cases)
+        return self.unrunnable is None and not self.tasks and any(case.status == "ready" for case in self.cases)
 
 
 async def check_profile(profile: Profile, base_dir: Path, cache_dir: Path) -> CheckReport:
@@ -47,6 +51,7 @@ async def check_profile(profile: Profile, base_dir: Path, cache_dir: Path) -> Ch
         profile=profile.name,
         cases=tuple(cases),
         unrunnable=unrunnable(profile),
+        tasks=tuple(_task_faults(profile, base_dir)),
         audit=tuple([line async for line in _audit(profile, base_dir, cache_dir, ask)]),
         samples=tuple(need.text for need in sample_needs(profile)),
         evidence=tuple(_evidence(profile)),
@@ -67,6 +72,14 @@ def asked_once(ask: Ask) -> Ask:
             return told[key]
 
     return once
+
+
+def _task_faults(profile: Profile, base_dir: Path) -> Iterator[str]:
+    for name in profile.quality.tasks:
+        try:
+            load_task(name, base_dir)
+        except ProfileError as error:
+            yield " ".join(error.text().splitlines())
 
 
 async def _audit(profile: Profile, base_dir: Path, cache_dir: Path, ask: Ask) -> AsyncIterator[str]:

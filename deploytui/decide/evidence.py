@@ -6,6 +6,7 @@ from deploytui.decide.figures import Figure
 from deploytui.decide.gates import asked_gates, missing
 from deploytui.decide.reasons import against_limit, plain, with_figure
 from deploytui.decide.subject import Subject, baseline_name, decided_concurrency
+from deploytui.decide.title import ATTACHED
 from deploytui.record.measured import Metrics
 from deploytui.record.verdict import Reason
 
@@ -141,7 +142,8 @@ def notes(subject: Subject) -> Iterator[Reason]:
         return
     environment = subject.state.environment
     device = subject.seen.engine.device if subject.seen.engine else None
-    if (environment is not None and not environment.gpus) or (device or "").lower().startswith("cpu"):
+    here = subject.asked.engine != ATTACHED
+    if here and ((environment is not None and not environment.gpus) or (device or "").lower().startswith("cpu")):
         yield plain("cpu_only")
     if len(subject.seen.factors) > 1:
         yield plain("confounded_change", f"it differs from the baseline in {', '.join(subject.seen.factors)}")

@@ -7,6 +7,8 @@ from deploytui.record.state import SessionState
 from deploytui.record.words import DecisionWord
 
 UNKNOWN = "on unknown hardware"
+ATTACHED = "openai"
+"""The engine that runs already, perhaps elsewhere: this host's hardware says nothing about it."""
 
 
 def hardware(state: SessionState, chosen: Subject | None = None) -> str:
@@ -14,6 +16,8 @@ def hardware(state: SessionState, chosen: Subject | None = None) -> str:
     if chosen is not None and chosen.asked.base_url is not None:
         declared = chosen.asked.declared.get("hardware")
         return f"on {declared} (declared)" if declared else UNKNOWN
+    if chosen is None and state.candidates and all(row.engine_name == ATTACHED for row in state.candidates.values()):
+        return "for the attached endpoints only"
     label = state.environment.label if state.environment else UNKNOWN
     if chosen is not None and state.environment is not None and state.environment.gpus and _on_cpu(chosen):
         return "on the CPU of a host " + label.replace("on ", "with ", 1)

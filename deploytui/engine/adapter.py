@@ -8,6 +8,7 @@ from typing import Any
 from deploytui.engine.failures import explain_log
 from deploytui.engine.protocol import Launch, Place, Probe, Probed
 from deploytui.engine.version import wrong_version
+from deploytui.profile.places import user_path
 from deploytui.profile.schema import Candidate
 from deploytui.record.facts import EngineFacts, Failure
 
@@ -56,7 +57,7 @@ class Adapter:
 
 def interpreter(candidate: Candidate) -> str:
     """The interpreter the candidate's engine runs in: its own, else ours."""
-    return str(Path(candidate.python).expanduser()) if candidate.python else sys.executable
+    return str(user_path(candidate.python)) if candidate.python else sys.executable
 
 
 def host_script(name: str) -> str:

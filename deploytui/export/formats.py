@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from deploytui.errors import UsageError
-from deploytui.export.reopen import state_from_saved
+from deploytui.export.reopen import saved_unreadable, state_from_saved
 from deploytui.export.result import json_bytes, result, session_parts
 from deploytui.export.saved import saved_text
 from deploytui.export.table import summary_text
@@ -19,13 +19,14 @@ Writer = Callable[[Profile, SessionState, int], bytes]
 
 FORMATS: dict[str, Writer] = {
     "json": lambda profile, state, unreadable: json_bytes(result(profile, state, unreadable_lines=unreadable)),
-    "toml": lambda profile, state, _: saved_text(profile, state).encode("utf-8"),
-    "text": lambda profile, state, _: summary_text(profile, state).encode("utf-8"),
+    "toml": lambda profile, state, unreadable: saved_text(profile, state, unreadable).encode("utf-8"),
+    "text": lambda profile, state, unreadable: summary_text(profile, state, unreadable_lines=unreadable).encode(),
 }
 
 
-def export_text(source: SessionFolder | Path, format_name: str) -> bytes:
-    """The results of a session, or of a saved profile, in a format of `FORMATS`.
+def export_text(source: SessionFolder | Path, format_name: str, *, newer: SessionState | None = None) -> bytes:
+    """The results of a session, or of a saved profile, in a format of `FORMATS`; `newer` is the state of the session
+    where its runner knows more than its journal could take.
 
     UsageError names the nearest format; ProfileError when a profile holds no results, SessionError when the folder
     can't be read.
@@ -33,7 +34,8 @@ def export_text(source: SessionFolder | Path, format_name: str) -> bytes:
     write = FORMATS.get(format_name)
     if write is None:
         raise UsageError(f"There is no format {format_name!r}.", fix=did_you_mean(format_name, FORMATS))
-    return write(*_parts(source))
+    profile, state, unreadable = _parts(source)
+    return write(profile, newer or state, unreadable)
 
 
 def _parts(source: SessionFolder | Path) -> tuple[Profile, SessionState, int]:
@@ -42,4 +44,4 @@ def _parts(source: SessionFolder | Path) -> tuple[Profile, SessionState, int]:
     if source.is_dir():
         return session_parts(SessionFolder(source))
     profile = read_profile(source)
-    return profile, state_from_saved(profile), 0
+    return profile, state_from_saved(profile), saved_unreadable(profile)

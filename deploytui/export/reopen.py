@@ -41,6 +41,12 @@ def state_from_saved(profile: Profile) -> SessionState:
     )
 
 
+def saved_unreadable(profile: Profile) -> int:
+    """How many lines of the session's journal could not be read when it was saved."""
+    session: Mapping[str, Any] = profile.session if isinstance(profile.session, dict) else {}
+    return _typed(session, "unreadable_lines", int) or 0
+
+
 def series_from(table: Any, where: str) -> Series:
     """The series in saved columns; ProfileError when they do not fit together."""
     try:

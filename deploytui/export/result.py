@@ -4,6 +4,8 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import Struct
+
 from deploytui.definitions import DEFINITIONS_VERSION, TEXTS
 from deploytui.errors import SessionError
 from deploytui.export.metrics import all_metrics, cold_start, load_metrics, missing_reasons
@@ -188,9 +190,15 @@ def _workload(profile: Profile, state: SessionState) -> dict[str, Any]:
     return data
 
 
-def _every_field(struct: Any) -> dict[str, Any]:
-    """A struct's fields, defaults too: a reader of a result should not need to know them."""
-    return {name: getattr(struct, name) for name in struct.__struct_fields__}
+def _every_field(value: Any) -> Any:
+    """A struct's fields, defaults too and all the way down: a reader of a result should not need to know them."""
+    if isinstance(value, tuple):
+        return [_every_field(part) for part in value]
+    if not isinstance(value, Struct):
+        return value
+    tag = value.__struct_config__.tag
+    kind = {} if tag is None else {str(value.__struct_config__.tag_field): tag}
+    return kind | {name: _every_field(getattr(value, name)) for name in value.__struct_fields__}
 
 
 def _engine(asked: Candidate | None, row: CandidateState) -> dict[str, Any]:

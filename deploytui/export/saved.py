@@ -34,21 +34,20 @@ def save_session(folder: SessionFolder, path: Path, *, overwrite: bool = False) 
     target = path / f"{folder.id}.toml" if path.is_dir() else path
     if target.exists() and not overwrite:
         raise UsageError(f"{target} exists already.", fix="Choose another name; nothing was changed.")
-    profile, state, _ = session_parts(folder)
-    save_text(target, saved_text(profile, state))
+    save_text(target, saved_text(*session_parts(folder)))
     return target.absolute()
 
 
-def saved_text(profile: Profile, state: SessionState) -> str:
+def saved_text(profile: Profile, state: SessionState, unreadable_lines: int = 0) -> str:
     """The TOML of a saved session."""
-    return profile_toml(saved_profile(profile, state))
+    return profile_toml(saved_profile(profile, state, unreadable_lines))
 
 
-def saved_profile(profile: Profile, state: SessionState) -> Profile:
+def saved_profile(profile: Profile, state: SessionState, unreadable_lines: int = 0) -> Profile:
     """The profile with everything the state knows; what an earlier session had saved in it is gone."""
     return msgspec.structs.replace(
         profile,
-        session=_session(state),
+        session=_session(state, unreadable_lines),
         environment=_toml(state.environment) if state.environment else UNSET,
         decision=_toml(state.decision) if state.decision else UNSET,
         results=tuple(_result(row, state) for row in rows(profile, state)),
@@ -64,7 +63,7 @@ def series_table(series: Series) -> dict[str, list[Any]]:
     return {name: [getattr(point, name) for point in kept] for name in ("at_ns", "min", "max", "last")}
 
 
-def _session(state: SessionState) -> dict[str, Any]:
+def _session(state: SessionState, unreadable_lines: int) -> dict[str, Any]:
     first = state.first_started
     return _toml(
         {
@@ -79,6 +78,7 @@ def _session(state: SessionState) -> dict[str, Any]:
             "prompts": state.prompts,
             "node": state.node,
             "notes": state.notes,
+            "unreadable_lines": unreadable_lines or None,
             "gpu_used": {uuid: series_table(series) for uuid, series in state.gpu_used.items()},
             "gpu_utilisation": {uuid: series_table(series) for uuid, series in state.gpu_utilisation.items()},
         }

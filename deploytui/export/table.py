@@ -21,12 +21,15 @@ TEXT_COLUMNS = (0, 1, 2, 3, 10)
 """Columns that stand left; figures stand right."""
 
 
-def summary_text(profile: Profile, state: SessionState, *, encoding: str | None = "utf-8") -> str:
+def summary_text(
+    profile: Profile, state: SessionState, *, encoding: str | None = "utf-8", unreadable_lines: int = 0
+) -> str:
     """The table and the decision in signs that `encoding` has, a newline at the end; without control characters."""
     found = rows(profile, state)
     lines = [
         *_stamp(state),
         *_title(profile, state),
+        *_unreadable(unreadable_lines),
         "",
         *_table([HEAD, *(_row(row, state) for row in found)]),
         "",
@@ -57,6 +60,12 @@ def _title(profile: Profile, state: SessionState) -> list[str]:
     first = state.first_started
     parts = [profile.name, *([f"session {first.session}", first.hostname] if first else [])]
     return [visible(" · ".join(parts))]
+
+
+def _unreadable(lines: int) -> list[str]:
+    if lines == 0:
+        return []
+    return [f"{lines} lines of the journal could not be read: what they told is missing here."]
 
 
 def _row(row: CandidateState, state: SessionState) -> tuple[str, ...]:

@@ -11,6 +11,14 @@ def demo_path() -> Path:
     return Path(__file__).with_name("demo.toml")
 
 
+def user_path(text: str | Path) -> Path:
+    """The path with a `~` at its beginning taken for a home; as it is written where nobody has such a home."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)
+
+
 def base_dir_of(profile: Profile, path: str | Path) -> Path:
     """The folder that relative paths of a profile start from: its own, or the one where a saved session was run.
 

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 from deploytui.errors import ProfileError
 from deploytui.load.orders import Prompt
+from deploytui.profile.places import user_path
 
 Checker = Literal["exact", "contains", "regex", "choice", "number", "json"]
 NOT_YET = "json_schema"
@@ -89,10 +90,10 @@ def _builtin(name: str) -> bytes:
 
 
 def _file(name: str, base_dir: Path) -> bytes:
-    path = base_dir / Path(name).expanduser()
+    path = base_dir / user_path(name)
     try:
         return path.read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:
         fix = "Task paths are relative to the profile's folder."
         raise ProfileError(f"Task file {path} can't be read.", why=str(error), fix=fix) from error
 

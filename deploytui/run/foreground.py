@@ -10,11 +10,11 @@ from deploytui.run.children import unwrapped
 from deploytui.run.plain import PlainView
 from deploytui.run.prepare import Prepared
 from deploytui.run.recorder import Listener
-from deploytui.run.session import run_session
+from deploytui.run.session import Ended, run_session
 
 
-def run_here(prepared: Prepared, *, quiet: bool = False) -> int:
-    """Run a prepared session in this process; its exit status."""
+def run_here(prepared: Prepared, *, quiet: bool = False) -> Ended:
+    """Run a prepared session in this process."""
     view = PlainView(sys.stderr)
     listeners: Sequence[Listener] = () if quiet else (view.see,)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from deploytui.engine.protocol import Engine
 from deploytui.errors import EngineError
 from deploytui.record.facts import Failure
-from deploytui.run.doors import ask_one, one_token_body, served_models, status
+from deploytui.run.doors import NO_ENTRY, ask_one, one_token_body, reached, served_models, status
 from deploytui.run.failing import CandidateFailed, EngineDied
 from deploytui.run.keeping import Kept
 
@@ -83,13 +83,36 @@ async def _listed(
         if engine.health_path is None or await status(door, engine.health_path) == 200:
             models = await served_models(door)
             if models is not None:
-                if wanted in models or (not wanted and len(models) == 1):
-                    return wanted or models[0]
-                raise CandidateFailed(_wrong_model(wanted, models))
-        elif kept is None and await status(door, "v1/models") is None:
-            raise CandidateFailed(_nobody(str(door._base_url)))
+                return _chosen(wanted, models)
+            if kept is None and await _goes_without_list(door, wanted):
+                return wanted
         note()
         await anyio.sleep(POLL_S)
+
+
+def _chosen(wanted: str, models: tuple[str, ...]) -> str:
+    if wanted in models or (not wanted and len(models) == 1):
+        return wanted or models[0]
+    raise CandidateFailed(_wrong_model(wanted, models))
+
+
+async def _goes_without_list(door: "ClientSession", wanted: str) -> bool:
+    """Whether an endpoint that runs already serves no list at all, and is asked for a model by name.
+
+    False where it may come to list its models later; what waiting does not mend is raised.
+    """
+    found, url = await reached(door, "v1/models"), str(door._base_url).rstrip("/")
+    match found:
+        case str():
+            raise CandidateFailed(_nobody(url, found))
+        case 401 | 403:
+            raise CandidateFailed(_no_entry(url, found))
+        case 200:
+            raise CandidateFailed(_no_list(url, "What it answers to /v1/models is no list of models."))
+        case 404 | 405 | 501 if not wanted:
+            raise CandidateFailed(_no_list(url, f"It answers HTTP {found} to /v1/models."))
+        case _:
+            return found in (404, 405, 501)
 
 
 def _check_alive(kept: Kept | None, died: Callable[[], Failure]) -> None:
@@ -106,9 +129,16 @@ def _wrong_model(wanted: str, models: tuple[str, ...]) -> Failure:
     )
 
 
-def _nobody(base_url: str) -> Failure:
+def _nobody(url: str, why: str) -> Failure:
     return Failure(
-        kind="timeout",
-        what=f"Nobody answers at {base_url.rstrip('/')}.",
-        fix="Start the server, or correct `base_url`.",
+        kind="timeout", what=f"Nobody answers at {url}.", why=why, fix="Start the server, or correct `base_url`."
     )
+
+
+def _no_entry(url: str, code: int) -> Failure:
+    return Failure(kind="request_rejected", what=f"{url} lets nobody in without its key (HTTP {code}).", fix=NO_ENTRY)
+
+
+def _no_list(url: str, why: str) -> Failure:
+    fix = "Check `base_url`; where it is right, name the model with `served_model`."
+    return Failure(kind="wrong_model", what=f"{url} does not say which models it serves.", why=why, fix=fix)

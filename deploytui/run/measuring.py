@@ -7,7 +7,7 @@ import msgspec
 from anyio import to_thread
 
 from deploytui.load.orders import LoadOrder, Report
-from deploytui.profile.schema import Sampling
+from deploytui.profile.schema import Closed, Sampling
 from deploytui.quality.score import score_task, total
 from deploytui.quality.tasks import Task, load_task, prompts_for
 from deploytui.record.events import Measured, RepeatDone, TaskDone
@@ -37,6 +37,7 @@ async def warm(ctx: Context, bench: Bench) -> int:
         sampling=workload.sampling,
         output_tokens=workload.output_tokens,
         concurrency=concurrency(ctx),
+        think_time_s=_think_time(ctx),
     )
     report = await put_load(ctx, bench, order)
     await bench.check_alive(broken=report.ok < report.requests)
@@ -48,6 +49,11 @@ def concurrency(ctx: Context) -> int:
     value = getattr(ctx.profile.workload.load, "concurrency", 1)
     assert isinstance(value, int), "sweeps are refused before"
     return value
+
+
+def _think_time(ctx: Context) -> float:
+    load = ctx.profile.workload.load
+    return load.think_time_s if isinstance(load, Closed) else 0.0
 
 
 async def measure_steps(ctx: Context, bench: Bench, steps: Sequence[PlannedStep]) -> None:
@@ -73,6 +79,7 @@ async def _repeat(ctx: Context, bench: Bench, step: PlannedStep) -> RepeatSample
         sampling=workload.sampling,
         output_tokens=workload.output_tokens,
         concurrency=concurrency(ctx),
+        think_time_s=_think_time(ctx),
     )
     report = await put_load(ctx, bench, order)
     await bench.check_alive(broken=report.ok < report.requests)

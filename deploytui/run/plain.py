@@ -20,6 +20,7 @@ from deploytui.record.events import (
 from deploytui.record.facts import Failure
 from deploytui.record.measured import Metrics
 from deploytui.record.state import SessionState
+from deploytui.session.speech import fitting
 from deploytui.units import GIB, ms
 
 PROGRESS_S = 5.0
@@ -43,7 +44,7 @@ class PlainView:
 
     def complain(self, text: str) -> None:
         """Say what is wrong with the runner itself."""
-        self.write(f"!! {text}")
+        self.write(f"!! {' '.join(text.splitlines())}")
 
     def write(self, line: str) -> None:
         """One line with the time since the start; control characters made visible."""
@@ -52,7 +53,7 @@ class PlainView:
         seconds = int(time.monotonic() - self._began)
         shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
         try:
-            self._out.write(f"[{seconds // 60:02}:{seconds % 60:02}] {_encodable(shown, self._out)}\n")
+            self._out.write(fitting(f"[{seconds // 60:02}:{seconds % 60:02}] {shown}\n", self._out.encoding))
             self._out.flush()
         except OSError:
             self._out = None
@@ -62,11 +63,6 @@ class PlainView:
         due = now - self._last_progress >= PROGRESS_S
         self._last_progress = now if due else self._last_progress
         return due
-
-
-def _encodable(text: str, out: TextIO) -> str:
-    encoding = out.encoding or "utf-8"
-    return text.encode(encoding, errors="backslashreplace").decode(encoding)
 
 
 def told(event: AnyEvent, state: SessionState) -> str | None:

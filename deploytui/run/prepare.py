@@ -1,6 +1,6 @@
 """All that can be refused before a session exists: the profile, its trust, its candidates, the state folder."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,13 +16,10 @@ from deploytui.profile.parse import parse_profile
 from deploytui.profile.places import base_dir_of
 from deploytui.profile.schema import Profile
 from deploytui.quality.tasks import load_task
-from deploytui.run.trust import fingerprint, programs, trust, trusted
+from deploytui.run.trust import Confirm, confirmed, fingerprint
 from deploytui.session.folder import SessionFolder, new_session
 from deploytui.session.leftovers import reap_dead_sessions
 from deploytui.session.lock import SessionLock
-
-Confirm = Callable[[Sequence[str]], bool]
-"""Shows what a profile would run and asks whether it may."""
 
 
 @dataclass
@@ -50,7 +47,7 @@ def prepare(path: Path, state: Path, *, only: Sequence[str], confirm: Confirm) -
     base_dir = base_dir_of(asked, path)
     items = {name: len(load_task(name, base_dir).items) for name in profile.quality.tasks}
     sha256 = fingerprint(text)
-    _confirmed(asked, state, sha256, confirm)
+    confirmed(asked, state, sha256, confirm)
     reaped = reap_dead_sessions(state)
     folder = new_session(state, profile.name, datetime.now().astimezone())
     lock = SessionLock.acquire(folder)
@@ -79,15 +76,3 @@ def narrowed(profile: Profile, only: Sequence[str]) -> Profile:
             )
     kept = tuple(candidate for candidate in profile.candidates if not only or candidate.name in only)
     return replace(profile, candidates=kept, results=())
-
-
-def _confirmed(profile: Profile, state: Path, sha256: str, confirm: Confirm) -> None:
-    named = programs(profile)
-    if not named or trusted(state, sha256):
-        return
-    if not confirm(named):
-        raise UsageError(
-            "The profile names programs that were not confirmed on this node:\n  " + "\n  ".join(named),
-            fix="Look at them, then run again with --trust.",
-        )
-    trust(state, sha256)

@@ -5,6 +5,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from itertools import groupby
+from typing import NamedTuple
 
 import anyio
 from anyio import to_thread
@@ -19,6 +20,7 @@ from deploytui.plan.workload import workload_key
 from deploytui.profile.schema import Candidate
 from deploytui.record.events import Decided, EnvironmentRead, Note, Planned, SessionEnded, SessionStarted
 from deploytui.record.planned import PlannedStep
+from deploytui.record.state import SessionState
 from deploytui.record.verdict import Decision
 from deploytui.run.adoption import adopt_orphans, end_adopted
 from deploytui.run.candidate import record_cancelled, run_candidate
@@ -34,8 +36,15 @@ from deploytui.session.journal import Journal
 from deploytui.telemetry.environment import read_environment
 
 
-async def run_session(prepared: Prepared, listeners: Sequence[Listener], complain: Callable[[str], None]) -> int:
-    """Run the whole session; its exit status."""
+class Ended(NamedTuple):
+    """How a session went; `unwritten` is its state where the journal could not take all of it, else None."""
+
+    status: int
+    unwritten: SessionState | None = None
+
+
+async def run_session(prepared: Prepared, listeners: Sequence[Listener], complain: Callable[[str], None]) -> Ended:
+    """Run the whole session."""
     journal, cut = Journal.open(prepared.folder.journal)
     recorder = Recorder(journal, complain)
     recorder.listeners.extend(listeners)
@@ -62,7 +71,7 @@ async def run_session(prepared: Prepared, listeners: Sequence[Listener], complai
         with anyio.CancelScope(shield=True):
             status = await _ended(ctx)
         group.cancel_scope.cancel()
-    return status
+    return Ended(status, recorder.state if recorder.trouble is not None else None)
 
 
 def _started(prepared: Prepared) -> SessionStarted:
@@ -135,4 +144,5 @@ async def _ended(ctx: Context) -> int:
 
 
 def _status(ctx: Context, decision: Decision) -> int:
-    return exit_status(decision, interrupted=ctx.halt.interrupted, runner_failed=ctx.recorder.trouble is not None)
+    broken = ctx.failed or ctx.recorder.trouble is not None
+    return exit_status(decision, interrupted=ctx.halt.interrupted, runner_failed=broken)

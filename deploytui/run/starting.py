@@ -2,13 +2,22 @@
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from deploytui.errors import DeployError
 from deploytui.session.folder import SessionFolder
 
 READY_S = 120.0
+
+
+def starter(state: Path) -> Callable[[Path, Sequence[str]], SessionFolder]:
+    """`start_detached` with the state folder of this command."""
+
+    def start(profile: Path, options: Sequence[str] = ()) -> SessionFolder:
+        return start_detached(profile, options, state)
+
+    return start
 
 
 def start_detached(profile: Path, options: Sequence[str], state: Path) -> SessionFolder:

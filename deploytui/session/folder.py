@@ -13,6 +13,7 @@ import platformdirs
 from msgspec import Struct
 
 from deploytui.errors import SessionError
+from deploytui.profile.places import user_path
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 _ODD = re.compile(r"[^A-Za-z0-9_-]+")
@@ -70,7 +71,7 @@ def safe_name(text: str) -> str:
 def state_dir(override: Path | None = None) -> Path:
     """The folder of all sessions."""
     if override is not None:
-        return override.expanduser().absolute()
+        return user_path(override).absolute()
     return platformdirs.user_state_path("deploytui", appauthor=False) / "sessions"
 
 
@@ -87,8 +88,8 @@ def new_session(state: Path, name: str, now: datetime) -> SessionFolder:
 
 def find_session(text: str, state: Path) -> SessionFolder:
     """The session meant by an id, the unique beginning of one, or a path; SessionError names the nearest."""
-    named = Path(text).expanduser()
-    if named.name == "journal.jsonl" and named.is_file():
+    named = user_path(text)
+    if named.name == "journal.jsonl" and is_session(named.parent):
         named = named.parent
     if is_session(named):
         return SessionFolder(named.absolute())
@@ -96,6 +97,7 @@ def find_session(text: str, state: Path) -> SessionFolder:
     if text in ids:
         return SessionFolder(state / text)
     begun = [known for known in ids if text and known.startswith(text)]
+    check_readable(state)
     if len(begun) == 1:
         return SessionFolder(state / begun[0])
     raise _several(text, begun) if begun else _nothing(text, ids, state)
@@ -110,10 +112,24 @@ def session_ids(state: Path) -> list[str]:
     return sorted((name for name in entries if is_session(state / name)), reverse=True)
 
 
+def check_readable(state: Path) -> None:
+    """Raise SessionError when sessions may lie in the state folder and can't be listed; none yet is no error."""
+    try:
+        os.scandir(state).close()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        fix = "Name the folder of the sessions with --state-dir, or check who may read it."
+        raise SessionError(f"The state folder {state} can't be read.", why=str(error), fix=fix) from error
+
+
 def is_session(path: Path) -> bool:
     """Whether a folder holds a session, also one whose first event is not written yet."""
     folder = SessionFolder(path)
-    return folder.journal.is_file() or (folder.lock_file.is_file() and folder.profile.is_file())
+    try:
+        return folder.journal.is_file() or (folder.lock_file.is_file() and folder.profile.is_file())
+    except OSError:
+        return False
 
 
 def _slug(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What is said to whoever started a command: results on standard output, words on standard error, in signs they have."""
+"""What is said to whoever started a command: results on standard output, words on standard error."""
 
 import os
 import sys
@@ -15,8 +15,8 @@ ASCII = str.maketrans(
 
 def say(text: str) -> None:
     """A result and a newline on standard output; as `say_bytes` where that can't take it."""
-    out = sys.stdout
-    say_bytes(f"{fitting(text, out.encoding)}\n".encode(_known(out.encoding or "ascii")) if out else b"")
+    encoding = _known(sys.stdout.encoding or "ascii") if sys.stdout else "ascii"
+    say_bytes(f"{fitting(shown(text), encoding)}\n".encode(encoding))
 
 
 def say_bytes(content: bytes) -> None:
@@ -41,10 +41,19 @@ def tell(text: str) -> None:
     if err is None:
         return
     try:
-        err.write(f"{fitting(text, err.encoding)}\n")
+        err.write(f"{fitting(shown(text), err.encoding)}\n")
         err.flush()
     except OSError:
         _let_go(err)
+
+
+def shown(text: str) -> str:
+    """The text with every sign spelled out that a terminal might obey; its lines stay lines."""
+    return "".join(sign if sign == "\n" or sign.isprintable() else _spelled(sign) for sign in text)
+
+
+def _spelled(sign: str) -> str:
+    return sign.encode("unicode_escape").decode("ascii")
 
 
 def fitting(text: str, encoding: str | None) -> str:

@@ -17,6 +17,7 @@ from deploytui.errors import DeployError
 from deploytui.session.folder import SessionFolder
 from deploytui.tui.context import Context, Start
 from deploytui.tui.messages import OpenProfile, OpenSession, SessionOver
+from deploytui.tui.pieces import TONES
 from deploytui.tui.screens.live import LiveScreen
 from deploytui.tui.screens.modals import error_dialog
 from deploytui.tui.screens.opening import profile_screen
@@ -31,6 +32,8 @@ class DeployApp(App[None]):
     """Shows a session, a profile, or the list of both."""
 
     TITLE = "deploytui"
+    CSS_PATH = "app.tcss"
+    COMPONENT_CLASSES = {f"tone--{tone}" for tone in TONES}
     BINDINGS = [
         Binding(
             "ctrl+p", "command_palette", "Palette", show=False, priority=True, id="app.palette", tooltip="All commands"

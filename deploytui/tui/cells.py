@@ -87,7 +87,7 @@ def phase_cell(candidate: CandidateState, view: View, *, elapsed: bool) -> Line:
         return line(Piece("not run" if view.over else "queued", "dim"))
     if candidate.phase == "done":
         total = sum(record.seconds for record in candidate.phases)
-        return line("done", Piece(f" {clock(total)}" if elapsed and total else "", "dim"))
+        return line("done", Piece(f" {clock(total)}" if elapsed and total >= 1 else "", "dim"))
     if view.over:
         return line(Piece("cut off", "warn"), Piece(f" {candidate.phase}" if elapsed else "", "dim"))
     done = phase_share(candidate, view)

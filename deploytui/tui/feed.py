@@ -1,10 +1,8 @@
 """From the journal to the screen: a few snapshots a second, none when nothing is new."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-
-import anyio
-from anyio import to_thread
 
 from deploytui.errors import DeployError
 from deploytui.record.fold import fold_all
@@ -13,6 +11,7 @@ from deploytui.session.folder import SessionFolder
 from deploytui.session.lock import holder
 from deploytui.session.tail import JournalTail
 from deploytui.tui.headline import Source, Standing
+from deploytui.tui.threads import in_thread
 
 POLL_S = 0.2
 """Between two looks at the journal, so at most five snapshots a second [s]."""
@@ -71,7 +70,7 @@ async def follow(feed: Feed, show: Callable[[Standing], object]) -> None:
     trouble = ""
     while True:
         try:
-            standing = await to_thread.run_sync(feed.advance, abandon_on_cancel=True)
+            standing = await in_thread(feed.advance)
         except DeployError as error:
             if error.text() != trouble:
                 trouble = error.text()
@@ -80,4 +79,4 @@ async def follow(feed: Feed, show: Callable[[Standing], object]) -> None:
             if standing is not None or trouble:
                 show(standing or feed.standing())
             trouble = ""
-        await anyio.sleep(POLL_S)
+        await asyncio.sleep(POLL_S)

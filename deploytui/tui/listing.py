@@ -1,15 +1,20 @@
 """The rows of the start screen: sessions and profiles as plain text."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.text import Text
 
-from deploytui.profile.files import ListedProfile
-from deploytui.session.listing import SessionRow
+from deploytui.tui.context import Context
 from deploytui.tui.plain import cut, visible
 from deploytui.tui.words import DECISION_SIGNS
+
+if TYPE_CHECKING:
+    from deploytui.profile.files import ListedProfile
+    from deploytui.session.listing import SessionRow
 
 SESSION_HEADS = ("session", "started", "state", "n", "decision")
 PROFILE_HEADS = ("profile", "file", "")
@@ -26,6 +31,14 @@ class Listed(NamedTuple):
     def words(self) -> str:
         """All its text."""
         return " ".join(part.plain for part in self.cells).casefold()
+
+
+def read_lists(context: Context) -> tuple[list[Listed], list[Listed]]:
+    """Sessions and profiles; blocks. What reads them is imported here, where the first frame does not wait for it."""
+    from deploytui.profile.files import list_profiles
+    from deploytui.session.listing import list_sessions
+
+    return session_rows(list_sessions(context.state)), profile_rows(list_profiles(context.profiles))
 
 
 def session_rows(rows: Sequence[SessionRow]) -> list[Listed]:

@@ -262,7 +262,7 @@ def test_session_and_workload_tell_when_where_and_what() -> None:
     assert (session["hostname"], session["tool_version"], session["exit_status"]) == ("node-7", "0.1.0", 0)
     assert session["unreadable_lines"] == 2
     assert (workload["key"], workload["draw"], workload["warmup_s"]) == ("w" * 16, "d" * 64, 1.9)
-    assert workload["asked"]["load"] == {"kind": "closed", "concurrency": 2}
+    assert workload["asked"]["load"] == {"kind": "closed", "concurrency": 2, "think_time_s": 0.0}
     assert data["definitions"] == TEXTS
     assert data["environment"]["label"] == "for this CPU host only"
 

@@ -21,6 +21,7 @@ from deploytui.tui.messages import SnapshotReady
 from deploytui.tui.pieces import text_of
 from deploytui.tui.screens.live import LiveScreen
 from deploytui.tui.screens.modals import Ask, PathPrompt, Say
+from deploytui.tui.widgets.grid import CandidateGrid
 from deploytui.tui.widgets.keys import KeyBar
 from deploytui.tui.widgets.panel import LinePanel
 from tests.tui.screens import app_on, context, live, until
@@ -37,6 +38,19 @@ def shown(screen: LiveScreen, panel: str) -> str:
 
 def hints(screen: LiveScreen) -> str:
     return "\n".join(map(text_of, screen.query_one(KeyBar).query_one(LinePanel).shown))
+
+
+def painting(monkeypatch: pytest.MonkeyPatch, grid: CandidateGrid) -> list[Region]:
+    """Which regions of the grid are asked to be painted from now on."""
+    painted: list[Region] = []
+    refresh = grid.refresh
+
+    def watched(*regions: Region, **kwargs: bool) -> CandidateGrid:
+        painted.extend(regions or (grid.size.region,))
+        return refresh(*regions, **kwargs)
+
+    monkeypatch.setattr(grid, "refresh", watched)
+    return painted
 
 
 def page(app: DeployApp) -> list[str]:
@@ -68,6 +82,19 @@ async def test_the_selection_follows_what_is_measured_until_a_user_chooses() -> 
         assert screen.grid.selected == "vllm-fp8"
 
 
+async def test_one_row_is_selected_on_the_window_as_in_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = live(finished_events(), "ended")
+    app = app_on(screen)
+    async with app.run_test(size=WIDE) as pilot:
+        await pilot.press("home")
+        await pilot.pause()
+        painted = painting(monkeypatch, screen.grid)
+        await pilot.press("down")
+        await pilot.pause()
+        assert {region.y for region in painted} == {1, 2}
+        assert [row.strip()[0:1] for row in page(app)[4:8]].count("›") == 1
+
+
 async def test_the_selected_row_is_always_in_view() -> None:
     screen = live(many_events(40))
     app = app_on(screen)
@@ -84,20 +111,13 @@ async def test_only_changed_cells_are_painted_anew(monkeypatch: pytest.MonkeyPat
     app = app_on(screen)
     async with app.run_test(size=WIDE) as pilot:
         await pilot.pause()
-        painted: list[tuple[int, int]] = []
-        refresh = screen.grid.refresh
-
-        def watched(*regions: Region, **kwargs: bool) -> object:
-            painted.extend((region.y, region.width) for region in regions or (screen.grid.size.region,))
-            return refresh(*regions, **kwargs)
-
-        monkeypatch.setattr(screen.grid, "refresh", watched)
+        painted = painting(monkeypatch, screen.grid)
         assert screen.standing is not None
         newer = fold_all(rollups("vllm-fp8", begin=164, count=1, rate=999, gib=44, gpu=True), screen.standing.state)
         screen.post_message(SnapshotReady(Standing(newer, "running")))
         await pilot.pause()
-        assert {row for row, _ in painted} == {2}
-        assert max(width for _, width in painted) < 20
+        assert {region.y for region in painted} == {2}
+        assert max(region.width for region in painted) < 20
 
 
 async def test_nothing_is_painted_when_nothing_changed(monkeypatch: pytest.MonkeyPatch) -> None:

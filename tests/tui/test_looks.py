@@ -39,7 +39,8 @@ def test_looks(snap_compare: Compare, name: str) -> None:
     async def settle(pilot: Pilot[None]) -> None:
         await pilot.pause()
         await pilot.press(*keys)
-        await pilot.app.workers.wait_for_complete([w for w in pilot.app.workers if w.group == "reload"])
+        if reading := [worker for worker in pilot.app.workers if worker.group == "reload"]:
+            await pilot.app.workers.wait_for_complete(reading)
         await pilot.pause()
 
     assert snap_compare(app_on(make(), theme), terminal_size=size, run_before=settle)

@@ -35,29 +35,26 @@ def _lines(state: SessionState, *, over: bool, whole: bool) -> tuple[Line, ...]:
 
 
 def summary(decision: Decision) -> Iterable[Line]:
-    """The sentence, then ties and what holds for all."""
+    """The sentence, then what holds for all; while it runs, what is still to come is no fault."""
     yield headline(decision)
-    if decision.tie:
-        names = ", ".join(map(visible, decision.tie))
-        best = f"; recommended: {visible(decision.recommended)}" if decision.recommended else ""
-        yield line(Piece("= ", "warn"), f"a tie within the margin: {names}{best}")
     for reason in decision.reasons:
-        yield reason_line(reason)
+        pending = not decision.final and reason.code == "missing_measurements"
+        yield line(Piece("· ", "dim"), Piece(visible(reason.text), "dim")) if pending else reason_line(reason)
 
 
 def headline(decision: Decision) -> Line:
     """Such as `✔ ACCEPT vllm-bf16 on 1× H100-80G`."""
-    stamp = Piece("SIMULATED", "sim") if decision.simulated else Piece("")
-    title = visible(decision.title.removeprefix("SIMULATED: "))
-    word, _, rest = title.partition(" ")
+    word, _, rest = visible(decision.title.removeprefix("SIMULATED: ")).partition(" ")
     tone = TONE_OF_DECISION[decision.decision]
-    sign = Piece(f"{' ' if decision.simulated else ''}{DECISION_SIGNS[decision.decision]} {word} ", tone)
-    return line(stamp, sign, Piece(rest, "strong"))
+    stamp = (Piece("SIMULATED", "sim"), Piece(" ")) if decision.simulated else ()
+    return line(
+        *stamp, Piece(f"{DECISION_SIGNS[decision.decision]} ", tone), Piece(f"{word} ", tone), Piece(rest, "strong")
+    )
 
 
 def _around(decision: Decision) -> Iterable[Line]:
     """Who is left out, and the way back."""
-    if decision.not_covered:
+    if decision.not_covered and decision.final:
         yield line(Piece("not covered  ", "dim"), ", ".join(map(visible, decision.not_covered)))
     if decision.accepted or decision.fallback:
         yield line(Piece("fallback  ", "dim"), visible(decision.fallback or "none measured"))

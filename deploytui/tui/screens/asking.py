@@ -1,9 +1,9 @@
 """What several screens ask or tell: before a run is started, and when something did not work."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from anyio import to_thread
 from textual.screen import Screen
 
 from deploytui.errors import DeployError
@@ -12,6 +12,7 @@ from deploytui.tui.messages import OpenSession
 from deploytui.tui.pieces import Line, Piece, line
 from deploytui.tui.plain import visible
 from deploytui.tui.screens.modals import Ask, Choice, error_dialog, error_lines
+from deploytui.tui.threads import in_thread
 
 RUN = (Choice("r", "run", "run"),)
 TRUST = "--trust"
@@ -37,7 +38,7 @@ async def start_now(screen: Screen[None], context: Context, path: Path, options:
     """
     screen.notify("Starting the runner …", markup=False, timeout=3)
     try:
-        folder = await to_thread.run_sync(context.start, path, options, abandon_on_cancel=True)
+        folder = await in_thread(partial(context.start, path, options))
     except DeployError as error:
         if TRUST not in error.text() or TRUST in options:
             screen.app.push_screen(error_dialog(error))

@@ -147,7 +147,10 @@ class LiveScreen(Steering, Viewing):
             return
         self.log_view.close()
         panel = self.panel("tab")
-        panel.show(tab_lines(self.tab, self.standing, self.grid.selected, self.marked, panel.size), top=top)
+        panel.show(
+            tab_lines(self.tab, self.standing, self.grid.selected, self.marked, (panel.room, panel.size.height)),
+            top=top,
+        )
 
     def show_decision(self, standing: Standing) -> None:
         """The decision so far, or the last word."""
@@ -172,12 +175,17 @@ class LiveScreen(Steering, Viewing):
     # What is chosen
 
     def follow_active(self) -> None:
-        """Select what is worked on, as long as no user chose otherwise."""
-        if not self.following or self.standing is None or self.standing.over:
+        """Select what is worked on, and after the end what leads, as long as no user chose otherwise."""
+        if not self.following or self.standing is None:
             return
-        row = active(self.standing.state)
-        if row is not None:
-            self.grid.select(row.name)
+        state = self.standing.state
+        row = None if self.standing.over else active(state)
+        leader = (
+            (state.decision.winner or state.decision.recommended) if state.decision and self.standing.over else None
+        )
+        name = row.name if row else leader
+        if name is not None:
+            self.grid.select(name)
 
     def action_follow(self) -> None:
         """Let the selection go with the candidate that is worked on."""

@@ -1,27 +1,26 @@
 """Started on nothing: recent sessions and the profiles at hand."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from anyio import to_thread
 from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import DataTable, Input
 
-from deploytui.profile.files import list_profiles
 from deploytui.session.folder import SessionFolder
-from deploytui.session.listing import list_sessions
 from deploytui.tui.context import Context
-from deploytui.tui.listing import PROFILE_HEADS, SESSION_HEADS, Listed, profile_rows, session_rows
+from deploytui.tui.listing import PROFILE_HEADS, SESSION_HEADS, Listed, read_lists
 from deploytui.tui.messages import OpenProfile, OpenSession
 from deploytui.tui.pieces import Line, Piece, line
 from deploytui.tui.plain import visible
 from deploytui.tui.screens.asking import ask_and_start
 from deploytui.tui.screens.helping import help_lines
 from deploytui.tui.screens.modals import Say
+from deploytui.tui.threads import in_thread
 from deploytui.tui.widgets.keys import KeyBar
 from deploytui.tui.widgets.panel import LinePanel
 from deploytui.tui.widgets.table import ListTable
@@ -86,10 +85,9 @@ class StartScreen(Screen[None]):
     @work(exclusive=True, group="reload")
     async def action_reload(self) -> None:
         """Read both lists in a thread, and show them."""
-        sessions = await to_thread.run_sync(list_sessions, self.context.state)
-        profiles = await to_thread.run_sync(list_profiles, self.context.profiles)
         first = not any(self.rows.values())
-        self.rows = {"sessions": session_rows(sessions), "profiles": profile_rows(profiles)}
+        sessions, profiles = await in_thread(partial(read_lists, self.context))
+        self.rows = {"sessions": sessions, "profiles": profiles}
         self.show_rows()
         if first and not isinstance(self.focused, Input):
             (self.sessions if sessions else self.profiles).focus()

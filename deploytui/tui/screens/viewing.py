@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from anyio import to_thread
 from textual import work
 from textual.widgets import Input
 
@@ -16,6 +15,7 @@ from deploytui.tui.screens.helping import help_lines
 from deploytui.tui.screens.modals import PathPrompt, Say, error_dialog
 from deploytui.tui.screens.session import SessionScreen
 from deploytui.tui.tabs import TABS
+from deploytui.tui.threads import in_thread
 from deploytui.tui.widgets.panel import LinePanel
 
 
@@ -124,7 +124,7 @@ class Viewing(SessionScreen):
     async def _write(self, write: Callable[[], Path]) -> None:
         """Write in a thread and say where it lies, or why it does not."""
         try:
-            written = await to_thread.run_sync(write)
+            written = await in_thread(write)
         except DeployError as error:
             self.app.push_screen(error_dialog(error))
             return

@@ -13,7 +13,7 @@ from textual.reactive import var
 from textual.strip import Strip
 
 from deploytui.tui.columns import RIGHT, Column, cell_of, layout
-from deploytui.tui.pieces import Line
+from deploytui.tui.pieces import Line, text_of
 from deploytui.tui.widgets.toned import Toned
 
 HEADER = 1
@@ -79,14 +79,14 @@ class CandidateGrid(Toned, can_focus=True):
         if not self._laid_out() and same_places:
             self._refresh_changes(old)
         else:
-            self.virtual_size = Size(self.size.width, len(self.rows) + HEADER)
+            self.virtual_size = Size(self.room, len(self.rows) + HEADER)
             self.refresh()
         if self.place is None:
             self._select(0, by_hand=False)
 
     def _laid_out(self) -> bool:
         """Whether the columns had to be placed anew."""
-        columns = layout(self.size.width, [row.cells for row in self.rows], self._heads) if self._heads else ()
+        columns = layout(self.room, [row.cells for row in self.rows], self._heads) if self._heads else ()
         changed = columns != self.columns
         if changed:
             self.columns = columns
@@ -108,14 +108,14 @@ class CandidateGrid(Toned, can_focus=True):
         if not HEADER <= y < self.size.height:
             return []
         if (before.star, before.marked) != (now.star, now.marked):
-            return [Region(0, y, self.size.width, 1)]
+            return [Region(0, y, self.room, 1)]
         changed = [column for column in self.columns if cell_of(before.cells, column) != cell_of(now.cells, column)]
         return [Region(column.x, y, column.width, 1) for column in changed]
 
     def on_resize(self, _event: events.Resize) -> None:
         """Place the columns for the new width and keep the selection in view."""
         self._laid_out()
-        self.virtual_size = Size(self.size.width, len(self.rows) + HEADER)
+        self.virtual_size = Size(self.room, len(self.rows) + HEADER)
         self._keep_in_view()
         self.refresh()
 
@@ -144,19 +144,19 @@ class CandidateGrid(Toned, can_focus=True):
             self.selected = name
             self.post_message(self.Selected(name, by_hand=by_hand))
 
-    def watch_selected(self, before: str | None) -> None:
+    def watch_selected(self, before: str | None, now: str | None) -> None:
         """Repaint the row that was selected and the one that is."""
         self._keep_in_view()
-        for name in (before, self.selected):
+        for name in (before, now):
             for place, row in enumerate(self.rows):
                 if row.name == name:
-                    self.refresh(Region(0, place + HEADER - self.scroll_offset.y, self.size.width, 1))
+                    self.refresh(Region(0, place + HEADER - self.scroll_offset.y, self.room, 1))
 
     def watch_column(self) -> None:
         """Repaint the selected row, whose cursor moved."""
         self._strips.pop(self.selected or "", None)
         if self.place is not None:
-            self.refresh(Region(0, self.place + HEADER - self.scroll_offset.y, self.size.width, 1))
+            self.refresh(Region(0, self.place + HEADER - self.scroll_offset.y, self.room, 1))
 
     def _keep_in_view(self) -> None:
         if self.place is None or self.size.height <= HEADER:
@@ -198,11 +198,11 @@ class CandidateGrid(Toned, can_focus=True):
         if y < HEADER:
             return self._head()
         if place >= len(self.rows):
-            return Strip.blank(self.size.width, self.tone())
+            return Strip.blank(self.room, self.tone())
         row = self.rows[place]
         chosen = row.name == self.selected
         kept = self._strips.get(row.name)
-        if kept is None or kept[0] is not row or kept[1] != chosen or kept[2].cell_length != self.size.width:
+        if kept is None or kept[0] is not row or kept[1] != chosen or kept[2].cell_length != self.room:
             kept = self._strips[row.name] = (row, chosen, self._row(row, chosen))
         return kept[2]
 
@@ -212,15 +212,18 @@ class CandidateGrid(Toned, can_focus=True):
             title = column.title.rjust(column.width) if column.key in RIGHT else column.title.ljust(column.width)
             text += title[: column.width] + " "
         style = self.tone("grid--head")
-        return Strip([Segment(text, style)]).adjust_cell_length(self.size.width, style)
+        return Strip([Segment(text, style)]).adjust_cell_length(self.room, style)
 
     def _row(self, row: GridRow, chosen: bool) -> Strip:
         base = ("grid--selected",) if chosen else ()
         sign = f"{'›' if chosen else ' '}{'•' if row.marked else ' '}"
         pieces = [Segment(sign, self.tone(*base, "mark")), Segment(f"{row.star or ' '} ", self.tone(*base, "good"))]
         for column in self.columns:
+            parts = cell_of(row.cells, column)
             cursor = chosen and column.key == self.column and column.key != "name"
-            names = (*base, "grid--cursor") if cursor else base
-            pieces += [Segment(text, self.tone(*names, tone)) for text, tone in cell_of(row.cells, column)]
+            blank = not text_of(parts).strip()
+            for text, tone in parts:
+                under = cursor and (blank or not text.isspace())
+                pieces.append(Segment(text, self.tone(*base, *(["grid--cursor"] if under else []), tone)))
             pieces.append(Segment(" ", self.tone(*base)))
-        return Strip(pieces).adjust_cell_length(self.size.width, self.tone(*base))
+        return Strip(pieces).adjust_cell_length(self.room, self.tone(*base))

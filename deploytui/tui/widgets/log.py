@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from anyio import to_thread
 from textual import work
 
 from deploytui.tui.logs import LogTail
 from deploytui.tui.pieces import Piece, line
 from deploytui.tui.plain import visible
+from deploytui.tui.threads import in_thread
 from deploytui.tui.widgets.panel import LinePanel
 
 LOOK_S = 0.5
@@ -40,6 +40,6 @@ class EngineLog(LinePanel):
     async def look(self) -> None:
         """Read what is new, in a thread: homes may be slow."""
         tail = self._tail
-        if tail is None or not await to_thread.run_sync(tail.read, abandon_on_cancel=True) or tail is not self._tail:
+        if tail is None or not await in_thread(tail.read) or tail is not self._tail:
             return
         self.show([line(visible(text)) for text in tail.text()])

@@ -31,10 +31,10 @@ class LinePanel(Toned, can_focus=False):
 
     def _place(self, *, top: bool = False) -> None:
         before = self.shown
-        self.shown = wrapped_all(self._source, self.size.width) if self.wrap and self.size.width else self._source
+        self.shown = wrapped_all(self._source, self.room) if self.wrap and self.room else self._source
         at_end = self.scroll_offset.y >= self.max_scroll_y
-        if len(before) != len(self.shown) or self.virtual_size.width != self.size.width:
-            self.virtual_size = Size(self.size.width, len(self.shown))
+        if len(before) != len(self.shown) or self.virtual_size.width != self.room:
+            self.virtual_size = Size(self.room, len(self.shown))
             self.refresh(layout=self.styles.auto_dimensions)
         self._refresh_changes(before)
         if self.follow and (at_end or top):
@@ -46,7 +46,7 @@ class LinePanel(Toned, can_focus=False):
         first, last = self.scroll_offset.y, self.scroll_offset.y + self.size.height
         for place in range(first, min(last, max(len(before), len(self.shown)))):
             if _at(before, place) != _at(self.shown, place):
-                self.refresh(Region(0, place - first, self.size.width, 1))
+                self.refresh(Region(0, place - first, self.room, 1))
 
     def render_line(self, y: int) -> Strip:
         """The strip of a line of the window."""

@@ -1,0 +1,61 @@
+"""The end of a run for whoever waits for it: the table on standard error, the result where it was asked for."""
+
+from pathlib import Path
+
+from deploytui.errors import DeployError, UsageError
+from deploytui.export.formats import export_text
+from deploytui.profile.files import save_bytes
+from deploytui.record.state import SessionState
+from deploytui.session.folder import SessionFolder
+from deploytui.session.speech import say, say_bytes, tell
+
+STDOUT = "-"
+
+
+def check_target(target: Path, source: Path) -> None:
+    """Refuse now what could not be written later, or would be written over what it is made from; UsageError."""
+    try:
+        if target.exists() and source.exists() and target.samefile(source):
+            raise UsageError(f"{target} is the profile itself.", fix="Name another file for the result.")
+        if target.exists() and not target.is_file() and not target.is_dir():
+            return  # a pipe or device: to open and close it would be an end of file for its reader
+        _open_once(target)
+    except OSError as error:
+        raise UsageError(f"{target} can't be written.", why=str(error), fix="Name another file.") from error
+
+
+def _open_once(target: Path) -> None:
+    is_new = not target.exists()
+    with target.open("ab"):
+        pass
+    if is_new:
+        target.unlink()
+
+
+def put(content: bytes, where: str, *, text: bool = False) -> None:
+    """Write a result; text goes to standard output in the signs that has, to a file as it is."""
+    if where != STDOUT:
+        save_bytes(Path(where), content)
+    elif text:
+        say(content.decode().rstrip("\n"))
+    else:
+        say_bytes(content)
+
+
+def report_outcome(folder: SessionFolder, unwritten: SessionState | None, json_file: str | None) -> bool:
+    """Show how a session ended and write its result; whether that could be done.
+
+    `unwritten` is the state of a session whose journal could not take all of it.
+    """
+    tell(export_text(folder, "text", newer=unwritten).decode().rstrip("\n"))
+    if unwritten is not None:
+        tell(f"The journal in {folder.path} lacks a part of this: keep what is shown here, or the result of --json.")
+    try:
+        if json_file is not None:
+            put(export_text(folder, "json", newer=unwritten), json_file)
+    except BrokenPipeError:
+        return False
+    except DeployError as error:
+        tell(f"deploytui: {error.text()}")
+        return False
+    return True

@@ -1,0 +1,24 @@
+"""Calls in this process, and one finished session to look at."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calls import Call, in_process
+from tests.run.sessions import deploytui, only_session, write_profile
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Call:
+    """Runs a command line in this process."""
+    return lambda *words: in_process(capsys, *words)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a session that has ended; tests that change it take a copy."""
+    folder = tmp_path_factory.mktemp("finished")
+    profile = write_profile(folder, {"one": ["--itl-ms", "1"], "two": ["--itl-ms", "2"]}, requests=4)
+    done = deploytui(folder / "state", "run", profile)
+    assert done.code == 0, done.err
+    return only_session(folder / "state")

@@ -1,0 +1,330 @@
+"""README.md says what the program does: its keys, defaults, codes, commands, definitions and examples."""
+
+import doctest
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+import msgspec
+import pytest
+from msgspec import NODEFAULT, UNSET, Struct
+
+from deploytui import definitions
+from deploytui.check.cases import check_case
+from deploytui.cli import cli
+from deploytui.decide.effects import DECISIONS, ROWS
+from deploytui.decide.exit import MEANINGS
+from deploytui.decide.gates import GATES
+from deploytui.engine.llamacpp_settings import NO_WORD, PARALLEL
+from deploytui.engine.registry import BUILT_IN
+from deploytui.export.formats import FORMATS
+from deploytui.export.result import result
+from deploytui.profile import schema
+from deploytui.profile.files import read_profile
+from deploytui.profile.inert import not_acted_on, unrunnable
+from deploytui.profile.parse import parse_profile
+from deploytui.profile.rules import OBJECTIVES
+from deploytui.quality.tasks import Item, load_task, parse_task
+from deploytui.record.state import SessionState
+from deploytui.tui.screens.bindings import LIVE_BINDINGS
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROFILES = [ROOT / "profiles" / f"{name}.toml" for name in ("cpu-threads", "attach", "vllm-vs-llamacpp")]
+NOT_YET = "(not yet)"
+
+TABLES: dict[str, type[Struct]] = {
+    "Top level": schema.Profile,
+    "`timeouts`": schema.Timeouts,
+    "`[workload]`": schema.Workload,
+    "`sampling`": schema.Sampling,
+    "`[quality]`": schema.Quality,
+    "`[gates]`": schema.Gates,
+    "`[engine_gate]`": schema.EngineGate,
+    "`[[candidates]]`": schema.Candidate,
+    "`settings`": schema.Settings,
+    "`container`": schema.Container,
+}
+LOADS: tuple[type[Struct], ...] = get_args(schema.Load)
+ELSEWHERE = {schema.Limits, schema.Stage, *LOADS}
+"""Tables that are documented in the row of another."""
+
+EVERYTHING = """
+schema = 1
+form = "edge"
+order = "interleaved"
+drift_check = true
+timeouts = { prepare = 1 }
+[workload]
+prompt_tokens = 8
+[engine_gate]
+max_waiting_requests = 1
+[[candidates]]
+name = "a"
+engine = "vllm"
+revision = "main"
+form = "edge"
+effort_days = 1.0
+container = { image = "x" }
+"""
+
+
+def section(title: str) -> str:
+    """The text below a heading, up to the next heading of its level or above."""
+    found = re.search(rf"^(#+) {re.escape(title)}$", README, re.MULTILINE)
+    assert found is not None, f"README.md has no heading {title!r}"
+    rest = README[found.end() :]
+    end = re.search(rf"^#{{1,{len(found[1])}}} ", rest, re.MULTILINE)
+    return rest[: end.start()] if end else rest
+
+
+def rows(title: str, head: str) -> dict[str, list[str]]:
+    """The rows of the table below a heading whose first column is called `head`, by their first cell."""
+    lines = section(title).splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith(f"| {head} |"))
+    found: dict[str, list[str]] = {}
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            break
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        assert cells[0] not in found, f"{title}: {cells[0]} stands there twice"
+        found[cells[0]] = cells[1:]
+    return found
+
+
+def blocks(language: str) -> list[str]:
+    """All fenced blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def default_shown(field: msgspec.structs.FieldInfo) -> str | None:
+    """A key's default as the table writes it; None where it is a table of its own."""
+    if field.required:
+        return "needed"
+    value = field.default_factory() if field.default_factory is not NODEFAULT else field.default
+    if value is UNSET or isinstance(value, Struct):
+        return None
+    if value is None:
+        return "–"
+    if isinstance(value, tuple | dict):
+        return f"`{json.dumps(value)}`"
+    return f"`{json.dumps(int(value) if field.name in schema.Timeouts.__struct_fields__ else value)}`"
+
+
+def structs_below(kind: Any) -> set[type[Struct]]:
+    """All tables that a type can hold."""
+    if isinstance(kind, type) and issubclass(kind, Struct):
+        below = (structs_below(field.type) for field in msgspec.structs.fields(kind))
+        return {kind}.union(*below)
+    return set().union(*(structs_below(part) for part in get_args(kind)))
+
+
+def test_every_table_of_the_schema_has_its_section() -> None:
+    assert structs_below(schema.Profile) == {*TABLES.values(), *ELSEWHERE}
+
+
+@pytest.mark.parametrize(("title", "table"), TABLES.items(), ids=[table.__name__ for table in TABLES.values()])
+def test_every_key_is_documented_with_its_default(title: str, table: type[Struct]) -> None:
+    documented = rows(title, "key")
+    fields = {f"`{field.encode_name}`": field for field in msgspec.structs.fields(table)}
+    assert list(documented) == list(fields)
+    wrong = {
+        key: (documented[key][1], shown)
+        for key, field in fields.items()
+        if (shown := default_shown(field)) is not None and documented[key][1] != shown and field.name != "results"
+    }
+    assert wrong == {}
+
+
+def test_every_kind_of_load_is_documented_with_its_keys() -> None:
+    documented = rows("`load`", "kind")
+    for load in LOADS:
+        keys, text = documented.pop(f"`{load.__struct_config__.tag}`")
+        assert re.findall(r"`([a-z_]+)`", keys) == [field.encode_name for field in msgspec.structs.fields(load)]
+        assert (NOT_YET in text) == (load is not schema.Closed)
+    assert documented == {}
+    for field in msgspec.structs.fields(schema.Stage):
+        assert field.name in section("`load`")
+
+
+def test_what_is_not_acted_on_yet_is_marked() -> None:
+    inert = not_acted_on(parse_profile(EVERYTHING))
+    keys = [text.partition(":")[0] for text in inert]
+    assert len(keys) == 9
+    for key in keys:
+        title, _, name = key.rpartition(".")
+        title = "`[[candidates]]`" if title.startswith("candidates") else f"`{title}`" if title else "Top level"
+        if name == "engine_gate":
+            assert NOT_YET in section("`[engine_gate]`")
+        else:
+            assert NOT_YET in rows(title, "key")[f"`{name}`"][-1], key
+
+
+def test_every_statistic_and_objective_is_named() -> None:
+    gates = section("`[gates]`")
+    assert all(f"`{field.name}`" in gates for field in msgspec.structs.fields(schema.Limits))
+    objectives = rows("Top level", "key")["`objective`"][-1]
+    assert all(f"`{name.partition('.')[0]}`" in objectives for name in OBJECTIVES)
+
+
+def test_how_each_gate_is_decided_is_documented() -> None:
+    documented = {key: cells[-1] for key, cells in rows("`[gates]`", "key").items()}
+    assert {f"`{gate.key}`": "value" if gate.confirm == "point" else "interval" for gate in GATES} == {
+        key: said for key, said in documented.items() if key != "`confirm`"
+    }
+
+
+def test_settings_that_llama_cpp_lacks_are_said() -> None:
+    documented = {key.strip("`"): cells[-1] for key, cells in rows("`settings`", "key").items()}
+    assert {key for key, said in documented.items() if said == "no word"} == {*NO_WORD, *PARALLEL}
+
+
+def test_every_key_of_a_task_item_is_documented_and_the_examples_are_valid() -> None:
+    documented = section("`[quality]`")
+    assert all(f"`{field.name}`" in documented for field in msgspec.structs.fields(Item))
+    checkers = get_args(next(field.type for field in msgspec.structs.fields(Item) if field.name == "checker"))
+    assert all(f"`{checker}`" in documented for checker in checkers)
+    [example] = blocks("jsonl")
+    assert len(parse_task("README.md", example.encode()).items) == 4
+
+
+def test_every_reason_code_has_its_effect_and_meaning() -> None:
+    documented = {
+        code.removesuffix(" ¹").strip("`"): tuple(cells) for code, cells in rows("The decision", "code").items()
+    }
+    assert documented == {row.code: (row.effect, row.meaning) for row in ROWS}
+    assert set(rows("The decision", "effect")) == {*(effect for effect, _ in DECISIONS), "note"}
+
+
+def test_every_exit_status_is_documented() -> None:
+    documented = rows("The decision", "exit status")
+    assert {int(status) for status in documented} == set(MEANINGS)
+    for status, meaning in MEANINGS.items():
+        assert documented[str(status)][0].split(";")[0].removesuffix(" ¹") == meaning.split(";")[0]
+
+
+def test_every_command_is_documented_with_its_options() -> None:
+    documented = {
+        match[1]: "".join(cells)
+        for name, cells in rows("Commands", "command").items()
+        if (match := re.match(r"`([a-z]+)[` ]", name))
+    }
+    shown = {name: command for name, command in cli.commands.items() if not command.hidden}
+    assert set(documented) - {"deploytui"} == set(shown)
+    for name, command in shown.items():
+        options = {max(option.opts, key=len) for option in command.params if isinstance(option, click.Option)}
+        assert set(re.findall(r"--[a-z-]+", documented[name])) == options, name
+    assert all(form in documented["export"] for form in FORMATS)
+
+
+def test_every_definition_is_quoted() -> None:
+    documented = {word.strip("`"): cells[0] for word, cells in rows("How it measures", "word").items()}
+    assert documented == definitions.TEXTS
+
+
+def test_every_engine_says_what_was_really_run() -> None:
+    lines = [line for line in section("Engines").splitlines() if line.startswith("| `")]
+    documented = {line.split("`")[1]: line for line in lines}
+    assert set(documented) == set(BUILT_IN)
+    pending = {name for name, factory in BUILT_IN.items() if ".pending:" in factory}
+    assert {name for name, line in documented.items() if "`unsupported` until" in line} == pending
+
+
+def test_every_key_of_the_live_screen_is_documented() -> None:
+    names = {"slash": "/", "question_mark": "?"}
+    keys = "".join(rows("The screen", "key")) + "".join(cells[0] for cells in rows("The screen", "key").values())
+    for binding in LIVE_BINDINGS:
+        if isinstance(binding, tuple) or not binding.show:
+            continue
+        first = binding.key.split(",")[0]
+        assert f"`{names.get(first, first)}`" in keys, binding.id
+
+
+def test_the_python_session_runs_as_shown() -> None:
+    [example] = blocks("pycon")
+    test = doctest.DocTestParser().get_doctest(example, {}, "README.md", "README.md", 0)
+    assert len(test.examples) >= 5
+    assert doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF).run(test).failed == 0
+
+
+def test_the_example_of_an_engine_is_one() -> None:
+    from deploytui.engine.protocol import Engine, Place, Probed
+
+    [example] = blocks("python")
+    made: dict[str, Any] = {}
+    exec(compile(example, "README.md", "exec"), made)
+    engine: Engine = made["MyEngine"]()
+    candidate = schema.Candidate(name="a", engine="my-engine")
+    assert engine.probe(candidate) is not None
+    failure = engine.judge(candidate, Probed(found=False))
+    assert failure is not None
+    assert failure.kind == "not_installed"
+    launch = engine.launch(candidate, Place(port=1234, model_path=None, concurrency=1, context_tokens=1))
+    assert launch.base_url.endswith(":1234")
+
+
+def test_the_toml_examples_are_profiles() -> None:
+    profiles = [block for block in blocks("toml") if "[[candidates]]" in block]
+    assert profiles
+    for block in profiles:
+        assert not_acted_on(parse_profile(block, "README.md")) == ()
+
+
+def test_the_result_shown_has_the_keys_of_a_result() -> None:
+    [example] = blocks("json")
+    shown = json.loads(example)
+    profile = read_profile(ROOT / "profiles" / "cpu-threads.toml")
+    real = result(profile, SessionState())
+    assert list(shown) == list(real)
+    for part in ("session", "environment", "workload", "decision"):
+        assert set(shown[part]) <= set(real[part]), part
+    for candidate in shown["candidates"]:
+        assert set(candidate) <= set(real["candidates"][0])
+    first, whole = shown["candidates"][0], real["candidates"][0]
+    for part in ("engine", "model", "artifact", "runtime", "cold_start", "metrics", "tool_error", "verdict"):
+        assert set(first[part]) <= set(whole[part]), part
+
+
+def test_the_test_command_is_found_as_the_checks_find_it() -> None:
+    line = next(line for line in (ROOT / ".ci" / "run").read_text().splitlines() if line.startswith("test_command="))
+    script = f'{line}\nprintf "%s" "$test_command"'
+    found = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
+    assert found.stdout.endswith(".venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest")
+    assert "\n" not in found.stdout
+
+
+def test_every_link_leads_somewhere() -> None:
+    anchors = {
+        re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-")
+        for title in re.findall(r"^#+ (.*)$", README, re.MULTILINE)
+    }
+    for target in re.findall(r"(?<!!)\[[^\]\n]+\]\(([^)\s]+)\)", README):
+        assert target[1:] in anchors if target.startswith("#") else (ROOT / target).exists(), target
+
+
+def test_every_example_profile_is_linked() -> None:
+    assert all(f"](profiles/{path.name})" in README for path in PROFILES)
+
+
+@pytest.mark.parametrize("path", PROFILES, ids=[path.stem for path in PROFILES])
+def test_an_example_profile_asks_for_nothing_that_is_not_done(path: Path) -> None:
+    profile = read_profile(path)
+    assert not_acted_on(profile) == ()
+    assert unrunnable(profile) is None
+    assert profile.baseline is not None
+    for task in profile.quality.tasks:
+        assert load_task(task, path.parent).items
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("path", PROFILES, ids=[path.stem for path in PROFILES])
+async def test_an_example_profile_is_configured_rightly(path: Path, tmp_path: Path) -> None:
+    profile = read_profile(path)
+    for candidate in profile.candidates:
+        found = await check_case(profile, candidate, path.parent, tmp_path)
+        assert found.status in ("ready", "unsupported"), found.failure
+        if path.stem != "vllm-vs-llamacpp":
+            assert found.status == "ready", found.failure
