@@ -12,7 +12,7 @@ from deploytui.check.doctor_text import doctor_text
 from deploytui.check.report import check_profile
 from deploytui.check.text import check_text
 from deploytui.profile.files import read_profile
-from deploytui.profile.places import base_dir_of
+from deploytui.session.origin import origin
 
 NOT_READY = 2
 
@@ -20,7 +20,7 @@ NOT_READY = 2
 def check_command(path: Path, *, as_json: bool) -> tuple[str, int]:
     """The report on a profile, and the exit status: 2 when something is wrongly configured or none can run, else 0."""
     profile = read_profile(path)
-    report = anyio.run(check_profile, profile, base_dir_of(profile, path), default_cache_dir())
+    report = anyio.run(check_profile, profile, origin(profile, path), default_cache_dir())
     faulty = not report.ready or any(case.status == "invalid_config" for case in report.cases)
     return _written(report, as_json, check_text(report)), NOT_READY if faulty else 0
 

@@ -16,6 +16,7 @@ from deploytui.profile.write import profile_toml
 from deploytui.record.series import Series, merged
 from deploytui.record.state import CandidateState, SessionState
 from deploytui.session.folder import SessionFolder
+from deploytui.session.trust import fingerprint, programs, trust
 
 MOST_POINTS = 600
 """Most points of a saved series."""
@@ -28,13 +29,19 @@ PASSING = ("live", "progress", "phase_since_ns", *SERIES)
 def save_session(folder: SessionFolder, path: Path, *, overwrite: bool = False) -> Path:
     """Write a session as a profile, whole or not at all; where it lies then. A folder gets a file named by the session.
 
+    What it names ran here, so it need not be confirmed again.
+
     UsageError when the file exists, since it may be somebody's profile with its comments; DeployError when it can't be
     written.
     """
     target = path / f"{folder.id}.toml" if path.is_dir() else path
     if target.exists() and not overwrite:
         raise UsageError(f"{target} exists already.", fix="Choose another name; nothing was changed.")
-    save_text(target, saved_text(*session_parts(folder)))
+    profile, state, unreadable_lines = session_parts(folder)
+    text = saved_text(profile, state, unreadable_lines)
+    save_text(target, text)
+    if programs(profile):
+        trust(folder.path.parent, fingerprint(text))
     return target.absolute()
 
 

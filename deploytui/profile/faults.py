@@ -139,6 +139,8 @@ def _worded(message: str, value: Any, kind: Any, path: str) -> Fault:
     choices = [str(word) for part in _parts(kind) if get_origin(part) is Literal for word in get_args(part)]
     if choices and isinstance(value, str):
         return Fault(path, f"can't be {shown(value)}", f"Choose one of {', '.join(choices)}.")
+    if value == []:
+        return Fault(path, "is empty", "Add at least one.")
     match = MESSAGE.match(message)
     if match is None:
         return Fault(path, f"does not fit: {message}")

@@ -21,7 +21,7 @@ from deploytui.record.planned import PlannedStep
 from deploytui.run.bench import Bench
 from deploytui.run.context import Context
 from deploytui.run.doors import door
-from deploytui.run.failing import CandidateFailed, EngineDied, failed
+from deploytui.run.failing import CandidateFailed, EngineDied, failed, too_long
 from deploytui.run.launching import launched, serving
 from deploytui.run.loading import Loaded
 from deploytui.run.measuring import ask_tasks, measure_steps, warm
@@ -143,8 +143,10 @@ async def _download(ctx: Context, candidate: Candidate, model: EmbeddedModel) ->
         )
 
     async with ctx.phase(candidate.name, "downloading"):
-        with anyio.fail_after(ctx.profile.timeouts.download):
+        with anyio.move_on_after(ctx.profile.timeouts.download) as limit:
             await fetch(model, ctx.cache_dir, progress)
+        if limit.cancelled_caught:
+            raise CandidateFailed(too_long("The download", "download", ctx.profile.timeouts.download))
     return time.monotonic() - began
 
 

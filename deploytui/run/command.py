@@ -14,7 +14,7 @@ def confirm_programs(path: Path, state: Path, *, trust: bool) -> None:
     """Confirm what a profile names without running it: a check asks its interpreters and binaries for versions."""
     from deploytui.profile.files import read_text
     from deploytui.profile.parse import parse_profile
-    from deploytui.run.trust import confirmed, fingerprint
+    from deploytui.session.trust import confirmed, fingerprint
 
     text = read_text(path)
     confirmed(parse_profile(text, str(path)), state, fingerprint(text), asker(trust=trust))
@@ -43,6 +43,9 @@ def run_detached(path: Path, *, only: Sequence[str], state: Path, trust: bool) -
         prepared = prepare(path, state, only=only, confirm=asker(trust=trust))
         return prepared.folder.path, lambda: run_here(prepared, quiet=True).status
 
+    if not trust and sys.stdin and sys.stdin.isatty():
+        # Asked before the fork: a process that has left the terminal can't be talked with.
+        confirm_programs(path, state, trust=False)
     said = detached(begin)
     (tell if said.status else say)(said.text)
     return said.status

@@ -32,6 +32,11 @@ class EngineDied(Exception):
         self.explain = explain
 
 
+def too_long(what: str, key: str, limit_s: float) -> Failure:
+    """A part of the work that took longer than the profile's `timeouts` give it."""
+    return Failure(kind="timeout", what=f"{what} took longer than {limit_s:g} s.", fix=f"Raise `timeouts.{key}`.")
+
+
 def failed(error: DeployError) -> Failure:
     """The record of an error that a user can act on."""
     return Failure(kind=_kind(error), what=error.what, why=error.why, fix=error.fix)

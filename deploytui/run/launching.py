@@ -23,7 +23,7 @@ from deploytui.run.bench import Bench
 from deploytui.run.children import marked
 from deploytui.run.context import Context
 from deploytui.run.doors import door, get_json
-from deploytui.run.failing import CandidateFailed, EngineDied, last_line
+from deploytui.run.failing import CandidateFailed, EngineDied, last_line, too_long
 from deploytui.run.gpus import chosen_gpus, environment
 from deploytui.run.keeping import kept
 from deploytui.run.loading import Loaded, load
@@ -179,8 +179,10 @@ async def _started(ctx: Context, bench: Bench) -> float | None:
         return None
     began = time.monotonic()
     async with ctx.phase(bench.candidate.name, "launching") as evidence:
-        with anyio.fail_after(ctx.profile.timeouts.load):
+        with anyio.move_on_after(ctx.profile.timeouts.load) as limit:
             await bench.kept.started.wait()
+        if limit.cancelled_caught:
+            raise CandidateFailed(too_long("The start of the process", "load", ctx.profile.timeouts.load))
         if bench.kept.pid is None:
             raise EngineDied(bench.died)
         evidence["pid"] = bench.kept.pid

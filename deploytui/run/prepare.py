@@ -13,13 +13,13 @@ from deploytui.profile.files import read_text, save_text
 from deploytui.profile.inert import unrunnable
 from deploytui.profile.nearest import nearest
 from deploytui.profile.parse import parse_profile
-from deploytui.profile.places import base_dir_of
 from deploytui.profile.schema import Profile
 from deploytui.quality.tasks import load_task
-from deploytui.run.trust import Confirm, confirmed, fingerprint
 from deploytui.session.folder import SessionFolder, new_session
 from deploytui.session.leftovers import reap_dead_sessions
 from deploytui.session.lock import SessionLock
+from deploytui.session.origin import origin
+from deploytui.session.trust import Confirm, confirmed, fingerprint
 
 
 @dataclass
@@ -44,7 +44,7 @@ def prepare(path: Path, state: Path, *, only: Sequence[str], confirm: Confirm) -
     profile = narrowed(asked, only)
     if (why := unrunnable(profile)) is not None:
         raise ProfileError(f"{path}: {why}")
-    base_dir = base_dir_of(asked, path)
+    base_dir = origin(asked, path)
     items = {name: len(load_task(name, base_dir).items) for name in profile.quality.tasks}
     sha256 = fingerprint(text)
     confirmed(asked, state, sha256, confirm)

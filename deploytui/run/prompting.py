@@ -7,7 +7,7 @@ import msgspec
 from anyio import to_thread
 
 from deploytui.load.orders import Prompt
-from deploytui.plan.prompts import Calibration, calibration, make_prompts, words_for
+from deploytui.plan.prompts import Calibration, Vocabulary, calibration, make_prompts, words_for
 from deploytui.plan.workload import draw
 from deploytui.profile.schema import Workload
 from deploytui.record.events import PromptsMade
@@ -41,8 +41,12 @@ async def calibrate(door: "ClientSession", workload: Workload, model: str, timeo
     steps = calibration(workload.prompt_tokens)
     try:
         text = next(steps)
+        count = await _count(door, workload.endpoint, model, text, timeout_s)
+        # One word with its template tells whether any prompt of that length can be made: said before all is counted.
+        words_for(Calibration(Vocabulary((), ()), count - 1), workload.prompt_tokens or count)
         while True:
-            text = steps.send(await _count(door, workload.endpoint, model, text, timeout_s))
+            text = steps.send(count)
+            count = await _count(door, workload.endpoint, model, text, timeout_s)
     except StopIteration as done:
         found: Calibration | None = done.value
         return found

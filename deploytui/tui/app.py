@@ -1,7 +1,5 @@
 """The application: which screen, which colours, and a clean end whatever ends it."""
 
-import asyncio
-import signal
 import sys
 from collections.abc import Iterable
 from functools import partial
@@ -16,6 +14,7 @@ from textual.screen import Screen
 from deploytui.errors import DeployError
 from deploytui.session.folder import SessionFolder
 from deploytui.tui.context import Context, Start
+from deploytui.tui.ending import end_cleanly
 from deploytui.tui.messages import OpenProfile, OpenSession, SessionOver
 from deploytui.tui.pieces import TONES
 from deploytui.tui.screens.live import LiveScreen
@@ -24,8 +23,6 @@ from deploytui.tui.screens.opening import profile_screen
 from deploytui.tui.screens.session import SessionScreen
 from deploytui.tui.screens.start import StartScreen
 from deploytui.tui.theme import DARK, LIGHT, first_theme
-
-ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class DeployApp(App[None]):
@@ -52,8 +49,7 @@ class DeployApp(App[None]):
     def on_mount(self) -> None:
         """Open the first screen; a signal ends the app like `q`, so that the terminal is put back."""
         self.push_screen(self.first or StartScreen(self.context))
-        for sign in ENDING:
-            asyncio.get_running_loop().add_signal_handler(sign, partial(self.exit, return_code=128 + sign))
+        end_cleanly(self)
 
     async def action_quit(self) -> None:
         """Quit as the screen would: asked for while it measures."""

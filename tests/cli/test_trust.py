@@ -78,19 +78,31 @@ def test_a_variable_of_a_candidate_reaches_its_engine(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("answer", "code"), [(b"yes\n", 0), (b"no\n", 2), (b"\x04", 2)])
-def test_on_a_terminal_it_is_asked_once(witness: Path, answer: bytes, code: int) -> None:
-    folder = witness.parent
-    profile, state = _profile(folder, f'python = "{witness.with_name("program")}"'), folder / "state"
+def test_on_a_terminal_it_is_asked(witness: Path, answer: bytes, code: int) -> None:
+    status, out = _answered(witness, answer, "check")
+    assert (status, witness.exists()) == (code, code == 0)
+    assert (b"candidates ready" in out) == (code == 0)
+
+
+def test_a_run_that_leaves_the_terminal_asks_before_it_leaves(witness: Path) -> None:
+    status, out = _answered(witness, b"no\n", "run", "--detach")
+    assert (status, out) == (2, b"")
+    assert not (witness.parent / "state").exists()
+
+
+def _answered(witness: Path, answer: bytes, *words: str) -> tuple[int, bytes]:
+    """Exit status and output of a command that asks on a terminal whether the program may run."""
+    program, state = witness.with_name("program"), witness.with_name("state")
+    profile = _profile(witness.parent, f'python = "{program}"')
     ours, theirs = pty.openpty()
-    argv = [sys.executable, "-m", "deploytui", "check", str(profile), "--state-dir", str(state)]
+    argv = [sys.executable, "-m", "deploytui", *words, str(profile), "--state-dir", str(state)]
     with subprocess.Popen(argv, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs) as child:
         os.close(theirs)
         said = b""
         while b"Type yes or no." not in said:
             said += os.read(ours, 65536)
-        assert f"python = {witness.with_name('program')}".encode() in said
+        assert f"python = {program}".encode() in said
         os.write(ours, answer)
         out = child.communicate(timeout=LIMIT_S)[0]
         os.close(ours)
-    assert (child.returncode, witness.exists()) == (code, code == 0)
-    assert (b"candidates ready" in out) == (code == 0)
+    return child.returncode, out

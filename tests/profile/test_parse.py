@@ -156,7 +156,7 @@ def test_a_key_in_the_wrong_table_or_in_an_engines_own_words_is_led_home(line: s
         ("workload = 3\n" + CANDIDATE, "`workload` must be a table, got 3", ""),
         (CANDIDATE, "`workload` is missing", "[workload]"),
         (WORKLOAD, "`candidates` is missing", "[[candidates]]"),
-        ("candidates = []\n" + WORKLOAD, "`candidates` must be a list of length >= 1", ""),
+        ("candidates = []\n" + WORKLOAD, "`candidates` is empty", ""),
         ("candidates = [1]\n" + WORKLOAD, "`candidates[0]` must be a table, got 1", ""),
         ("", "`workload` is missing", ""),
     ],
@@ -227,3 +227,10 @@ def test_a_saved_session_is_known_by_its_results() -> None:
 def test_a_ramp_uses_the_word_from() -> None:
     profile = parse_profile(WORKLOAD + 'load = { kind = "ramp", from = 1, to = 9, seconds = 60 }\n' + CANDIDATE)
     assert profile.workload.load == Ramp(from_=1, to=9, seconds=60)
+
+
+def test_an_empty_list_is_called_empty() -> None:
+    with pytest.raises(ProfileError) as caught:
+        parse_profile("candidates = []\n[workload]\nprompt_tokens = 8\n")
+    assert "candidates" in caught.value.what
+    assert "is empty" in caught.value.what

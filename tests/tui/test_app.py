@@ -25,7 +25,13 @@ from tests.tui.states import finished_events, measuring_events
 from tests.tui.test_live_screen import NARROW, WIDE, hints, page
 
 PROGRAM = """
+import os
+import signal
 import sys
+if os.environ.get("SETSID"):
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    os.fork() and os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
+    os.setsid()
 from pathlib import Path
 from deploytui.session.folder import SessionFolder
 from deploytui.tui.app import run_screen
@@ -193,7 +199,13 @@ def test_a_signal_ends_the_screen_and_puts_the_terminal_back(session: SessionFol
 def test_a_dropped_line_ends_the_screen(session: SessionFolder) -> None:
     with terminal(session) as screen:
         screen.hang_up()
-        assert screen.wait() in (128 + signal.SIGHUP, -signal.SIGHUP)
+        assert screen.wait() == 128 + signal.SIGHUP
+
+
+def test_a_terminal_that_goes_without_a_signal_ends_the_screen(session: SessionFolder) -> None:
+    with terminal(session, SETSID="yes") as screen:
+        screen.hang_up()
+        assert screen.wait() == 128 + signal.SIGHUP
 
 
 def test_a_locale_without_utf8_still_gets_the_screen(session: SessionFolder) -> None:

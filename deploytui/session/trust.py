@@ -51,7 +51,7 @@ def confirmed(profile: Profile, state: Path, sha256: str, confirm: Confirm) -> N
 
 
 def trusted(state: Path, sha256: str) -> bool:
-    """Whether this very text was confirmed on this node."""
+    """Whether this very text was confirmed on this node, or written by it."""
     return sha256 in _known(state / LIST).split()
 
 
