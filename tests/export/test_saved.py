@@ -23,6 +23,7 @@ from deploytui.record.facts import ColdStart, Distribution, MemoryUse
 from deploytui.record.fold import fold, fold_all
 from deploytui.record.series import Point, Series
 from deploytui.record.state import SessionState
+from deploytui.session.trust import fingerprint, trusted
 from tests.export.sessions import WITH_MOCK, metrics, profile, session_folder, started, whole_state
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -182,12 +183,18 @@ def test_series_whose_columns_do_not_fit_are_told() -> None:
 
 def test_saving_writes_one_file_that_opens_without_the_session(tmp_path: Path) -> None:
     folder = session_folder(tmp_path)
-    path = save_session(folder, tmp_path / "saved.toml")
+    (tmp_path / "out").mkdir()
+    path = save_session(folder, tmp_path / "out" / "saved.toml")
     folder.journal.unlink()
     folder.profile.unlink()
     state = state_from_saved(read_profile(path))
     assert state.decision == whole_state().decision
-    assert [entry.name for entry in tmp_path.iterdir() if entry.is_file()] == ["saved.toml"]
+    assert [entry.name for entry in path.parent.iterdir()] == ["saved.toml"]
+
+
+def test_a_saved_session_need_not_be_confirmed_again(tmp_path: Path) -> None:
+    path = save_session(session_folder(tmp_path), tmp_path / "saved.toml")
+    assert trusted(tmp_path, fingerprint(path.read_text(encoding="utf-8")))
 
 
 def test_saving_into_a_folder_names_the_file_by_the_session(tmp_path: Path) -> None:

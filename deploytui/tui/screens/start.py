@@ -72,7 +72,8 @@ class StartScreen(Screen[None]):
         yield KeyBar(HINTS)
 
     def on_mount(self) -> None:
-        """Name the columns and read both lists."""
+        """Name the lists and their columns, then read them."""
+        self.show_headings()
         self.sessions.add_columns(*SESSION_HEADS)
         self.profiles.add_columns(*PROFILE_HEADS)
         self.action_reload()
@@ -92,15 +93,18 @@ class StartScreen(Screen[None]):
         if first and not isinstance(self.focused, Input):
             (self.sessions if sessions else self.profiles).focus()
 
+    def show_headings(self) -> None:
+        """What stands above the lists."""
+        self.query_one("#title", LinePanel).show([line(Piece("deploytui", "mark"), "  choose how to deploy a model")])
+        self.query_one("#sessions-head", LinePanel).show([line(Piece("Recent sessions", "strong"))])
+        where = line(Piece("Profiles", "strong"), Piece(f"  in {visible(str(self.context.profiles))}", "dim"))
+        self.query_one("#profiles-head", LinePanel).show([where])
+
     def show_rows(self) -> None:
         """The rows that pass the filter."""
         needle = self.query_one("#filter", Input).value.casefold()
         for table, rows in ((self.sessions, self.rows["sessions"]), (self.profiles, self.rows["profiles"])):
             _refill(table, [row for row in rows if needle in row.words])
-        self.query_one("#title", LinePanel).show([line(Piece("deploytui", "mark"), "  choose how to deploy a model")])
-        self.query_one("#sessions-head", LinePanel).show([line(Piece("Recent sessions", "strong"))])
-        where = line(Piece("Profiles", "strong"), Piece(f"  in {visible(str(self.context.profiles))}", "dim"))
-        self.query_one("#profiles-head", LinePanel).show([where])
         self.query_one("#hint", LinePanel).show(self.hint_lines())
         self.refresh_bindings()
 
