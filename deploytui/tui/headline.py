@@ -142,9 +142,7 @@ def device_line(state: SessionState, device: DeviceSample, *, brief: bool = Fals
         Piece(sparkline(used, NODE_SPARK, per_bar=2, ceiling=device.total_bytes), "busy"),
         f" {memory}",
         f"  {_watts(device, brief=brief)}" if device.power_w is not None else "",
-        f" {'' if brief else ' '}{device.temperature_c:.0f}{'' if brief else ' '}°C"
-        if device.temperature_c is not None
-        else "",
+        f" {_degrees(device, brief=brief)}" if device.temperature_c is not None else "",
     )
 
 
