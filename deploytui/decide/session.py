@@ -36,7 +36,7 @@ def decide(profile: Profile, state: SessionState, final: bool = True) -> Decisio
         decision=word,
         title=full_title(
             sentence(word, ranking, objective, bool(pending)),
-            hardware(state, chosen),
+            "" if word == "tune" and pending else hardware(state, chosen),
             final=final,
             simulated=state.simulated,
         ),

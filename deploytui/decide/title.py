@@ -31,7 +31,7 @@ def _on_cpu(chosen: Subject) -> bool:
 
 def full_title(words: str, place: str, *, final: bool, simulated: bool) -> str:
     """Such as `ACCEPT llama-2t for this CPU host only`; it begins with SIMULATED and ends in `so far` where it is."""
-    return ("SIMULATED: " if simulated else "") + f"{words} {place}" + ("" if final else ", so far")
+    return ("SIMULATED: " if simulated else "") + f"{words} {place}".rstrip() + ("" if final else ", so far")
 
 
 def sentence(word: DecisionWord, ranking: Ranking, objective: str, pending: bool) -> str:
@@ -42,7 +42,7 @@ def sentence(word: DecisionWord, ranking: Ranking, objective: str, pending: bool
         case "accept":
             return f"ACCEPT {ranking.winner}"
         case "tune" if pending:
-            return "TUNE: nothing is accepted and not all is measured"
+            return "TUNE: nothing is accepted, and not all is measured"
         case "tune":
             return "TUNE: nothing can be accepted yet"
         case _:
