@@ -1,5 +1,6 @@
 """Words over the control socket, and what they do to the session."""
 
+from deploytui.errors import SessionError
 from deploytui.record.events import Asked
 from deploytui.run.context import Context
 from deploytui.run.recorder import now_ns
@@ -8,8 +9,12 @@ from deploytui.session.control_server import serve_control
 
 
 async def serve_words(ctx: Context) -> None:
-    """Answer the socket until cancelled."""
-    await serve_control(ctx.folder, lambda request: obey(ctx, request))
+    """Answer the socket until cancelled; a session without one is measured all the same."""
+    try:
+        await serve_control(ctx.folder, lambda request: obey(ctx, request))
+    except (SessionError, OSError) as error:
+        why = error.text() if isinstance(error, SessionError) else str(error)
+        ctx.note("warning", f"Nobody can skip, pause or cancel this session from the screen. {why}")
 
 
 def obey(ctx: Context, request: Request) -> Reply:

@@ -52,15 +52,23 @@ class Ticker:
                 self._tick()
 
     async def _sample(self) -> None:
+        why = "See telemetry.log."
+        try:
+            await self._listen()
+        except OSError as error:
+            why = str(error)
+        self._telemetry = None
+        self._sampled.set()
+        text = f"The telemetry process ended: memory and device figures are missing from here on. {why}"
+        self._recorder.say(Note(at_ns=now_ns(), level="warning", text=text))
+
+    async def _listen(self) -> None:
         errors = self._folder.path / "telemetry.log"
         async with child(SAMPLER, env=marked(self._folder.id), errors=errors, grace_s=GRACE_S) as process:
             self._telemetry = process
             await tell(process, msgspec.json.encode(TelemetryOrder(interval_s=SAMPLE_S)))
             async for line in lines(process):
                 self._hear_sample(sample_decoder.decode(line))
-        text = "The telemetry process ended: memory and device figures are missing from here on. See telemetry.log."
-        self._telemetry = None
-        self._recorder.say(Note(at_ns=now_ns(), level="warning", text=text))
 
     def _hear_sample(self, sample: Sample) -> None:
         self._newest = sample

@@ -123,6 +123,28 @@ def test_kill_9_of_an_engine_is_a_failed_run_that_names_the_signal(tmp_path: Pat
     assert_nothing_left(only_session(state).name)
 
 
+def test_without_telemetry_memory_is_missing_and_the_rest_is_measured(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    profile = write_profile(tmp_path, {"one": QUICK, "two": QUICK})
+    process = begin(state, "run", profile, "--json", "-")
+    wait_for_event(state, PhaseStarted)
+    session = only_session(state).name
+    for pid in wait_for(lambda: [found for found in marked(session) if _is_sampler(found)], "the telemetry process"):
+        kill(pid)
+    done = ended(process)
+    assert "telemetry process ended" in done.err
+    assert done.row("two")["run"] == "ok"
+    assert done.row("two")["metrics"]["peak_host_gib"] is None
+    assert "peak_host_gib" in done.row("two")["missing"]
+
+
+def _is_sampler(pid: int) -> bool:
+    try:
+        return b"deploytui.telemetry.sampler" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
 def test_an_unwritable_state_folder_is_said_before_anything_starts(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     done = deploytui(tmp_path / "file" / "state", "run", write_profile(tmp_path, {"one": []}))
