@@ -1,0 +1,1 @@
+"""Measurements of the tool itself, each beside a yardstick in the same run."""
