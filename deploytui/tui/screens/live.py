@@ -57,8 +57,8 @@ class LiveScreen(Steering, Viewing):
     def compose(self) -> ComposeResult:
         """From top to bottom."""
         yield LinePanel(id="header", wrap=False)
-        yield LinePanel(id="alert")
-        yield LinePanel(id="node", wrap=False)
+        yield LinePanel(id="alert", grow=True)
+        yield LinePanel(id="node", wrap=False, grow=True)
         yield LinePanel(id="small", wrap=False)
         yield CandidateGrid(id="grid")
         with Container(id="lower"):

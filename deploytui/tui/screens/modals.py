@@ -44,8 +44,8 @@ class Ask(ModalScreen[str]):
         """The question and a line of keys."""
         with Vertical(classes="box") as box:
             box.border_title = Content(visible(self.heading))
-            yield LinePanel(id="text")
-            yield LinePanel(id="keys", wrap=False)
+            yield LinePanel(id="text", grow=True)
+            yield LinePanel(id="keys", wrap=False, grow=True)
 
     def on_mount(self) -> None:
         """Show both."""
@@ -97,7 +97,7 @@ class Say(ModalScreen[None]):
         with Vertical(classes="box") as box:
             box.border_title = Content(visible(self.heading))
             box.border_subtitle = "esc close · ↑↓ scroll"
-            yield LinePanel(id="text")
+            yield LinePanel(id="text", grow=True)
 
     def on_mount(self) -> None:
         """Show the text once the width is known."""
@@ -142,7 +142,7 @@ class PathPrompt(ModalScreen[Path | None]):
             box.border_title = Content(visible(self.heading))
             box.border_subtitle = "enter write · esc back"
             yield Input(str(self.default), select_on_focus=False)
-            yield LinePanel(id="text")
+            yield LinePanel(id="text", grow=True)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Give the path, unless something is there."""

@@ -67,7 +67,7 @@ class StartScreen(Screen[None]):
         yield ListTable(id="sessions", cursor_type="row", cell_padding=1)
         yield LinePanel(id="profiles-head").add_class("heading")
         yield ListTable(id="profiles", cursor_type="row", cell_padding=1)
-        yield LinePanel(id="hint")
+        yield LinePanel(id="hint", grow=True)
         yield Input(placeholder="part of a name, a state or a decision", id="filter", compact=True)
         yield KeyBar(HINTS)
 

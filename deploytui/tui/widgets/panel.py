@@ -12,11 +12,14 @@ from deploytui.tui.wrapping import wrapped_all
 
 
 class LinePanel(Toned, can_focus=False):
-    """Lines of text, wrapped unless told otherwise; it scrolls when there are more than fit."""
+    """Lines of text, wrapped unless told otherwise; it scrolls when there are more than fit.
 
-    def __init__(self, *, id: str | None = None, wrap: bool = True, follow: bool = False) -> None:
+    With `grow` it is as high as its lines, within what the style sheet allows.
+    """
+
+    def __init__(self, *, id: str | None = None, wrap: bool = True, follow: bool = False, grow: bool = False) -> None:
         super().__init__(id=id)
-        self.wrap, self.follow = wrap, follow
+        self.wrap, self.follow, self.grow = wrap, follow, grow
         self.shown: tuple[Line, ...] = ()
         self._source: tuple[Line, ...] = ()
 
@@ -35,7 +38,10 @@ class LinePanel(Toned, can_focus=False):
         at_end = self.scroll_offset.y >= self.max_scroll_y
         if len(before) != len(self.shown) or self.virtual_size.width != self.room:
             self.virtual_size = Size(self.room, len(self.shown))
-            self.refresh(layout=self.styles.auto_dimensions)
+            if self.grow:
+                # Set, not `auto`: a height worked out before the first lines came may be kept for good.
+                self.styles.height = len(self.shown) + self.styles.gutter.height
+            self.refresh()
         self._refresh_changes(before)
         if self.follow and (at_end or top):
             self.scroll_end(animate=False, immediate=True)
