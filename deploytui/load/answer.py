@@ -31,6 +31,8 @@ class Answer:
     done_ns: int | None = None
     """When `[DONE]` came; the server may still have to end the response's framing."""
     reads: int = 0
+    clocks: set[str] = field(default_factory=set)
+    """Who stamped its reads."""
     _multi_chunk_reads: int = 0
     _first_chunk_ns: int | None = None
     _first_content_ns: int | None = None

@@ -1,4 +1,4 @@
-"""The wire: a connection gives `(bytes, at_ns, clock)` per read; who takes the stamp is known here and nowhere else."""
+"""Where requests go, and a fresh connection to there: plain TCP with the kernel's stamps, TLS with our own."""
 
 import asyncio
 import contextlib
@@ -6,44 +6,14 @@ import functools
 import socket
 import ssl
 import time
-from collections import deque
-from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from deploytui.load.kernel_clock import KernelClock
+from deploytui.load.tcp import dial
 from deploytui.load.trouble import LoadError
-
-CLOCK = "user"
-"""Who took the stamps of this implementation: this process, first thing when its event loop hands over the bytes."""
-
-
-class Read(NamedTuple):
-    """What one read brought; no bytes at the end of the stream."""
-
-    data: bytes
-    at_ns: int
-    clock: str
-
-
-class Connection(Protocol):
-    """An open connection to the server."""
-
-    connect_ns: int
-    """How long it took to set up, TLS included [ns]."""
-
-    @property
-    def quiet(self) -> bool:
-        """Whether it is open and nothing unasked came in."""
-
-    def send(self, request: bytes) -> int:
-        """Hand the request to the kernel; gives the stamp right before [ns]."""
-
-    async def read(self) -> Read:
-        """The next read, in order; raises OSError when the connection broke."""
-
-    def close(self) -> None:
-        """Let go of it at once."""
+from deploytui.load.wire import USER, Arrivals, Connection, Read
 
 
 class Target(Struct, frozen=True, kw_only=True):
@@ -93,16 +63,17 @@ def _tls_context() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-async def connect(target: Target) -> Connection:
-    """A fresh connection, straight to the target: proxy variables are not looked at. Raises OSError."""
-    context = _tls_context() if target.tls else None
+async def connect(target: Target, clock: KernelClock | None = None) -> Connection:
+    """A fresh connection, straight to the target: proxy variables are not looked at. Raises OSError.
+
+    All connections of a load share one `clock`, so that each jump of the wall clock is seen once.
+    """
+    clock = clock or KernelClock()
     begin = time.monotonic_ns()
-    name = target.host if target.tls else None
     errors: list[OSError] = []
-    loop = asyncio.get_running_loop()
     for address in target.addresses:
         try:
-            _, wire = await loop.create_connection(_Wire, address, target.port, ssl=context, server_hostname=name)
+            wire = await (_dial_tls(target, address) if target.tls else dial(address, target.port, clock))
         except OSError as error:
             errors.append(error)
         else:
@@ -111,15 +82,19 @@ async def connect(target: Target) -> Connection:
     raise errors[0]
 
 
-class _Wire(asyncio.Protocol):
-    """A connection over asyncio; reads wait in a queue, each with the stamp it got on arrival."""
+async def _dial_tls(target: Target, address: str) -> "_TlsWire":
+    _, wire = await asyncio.get_running_loop().create_connection(
+        _TlsWire, address, target.port, ssl=_tls_context(), server_hostname=target.host
+    )
+    return wire
+
+
+class _TlsWire(asyncio.Protocol):
+    """A connection over asyncio's TLS, stamped by this process: what the kernel stamps is not yet decrypted there."""
 
     def __init__(self) -> None:
         self.connect_ns = 0
-        self._reads: deque[Read] = deque()
-        self._broken: OSError | None = None
-        self._end_ns: int | None = None
-        self._waiter: asyncio.Future[None] | None = None
+        self._arrivals = Arrivals()
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -129,22 +104,18 @@ class _Wire(asyncio.Protocol):
             transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def data_received(self, data: bytes) -> None:
-        at_ns = time.monotonic_ns()
-        self._reads.append(Read(data, at_ns, CLOCK))
-        self._wake()
+        self._arrivals.put(Read(data, time.monotonic_ns(), USER))
 
     def eof_received(self) -> None:
-        self._end(time.monotonic_ns())
+        self._arrivals.end(time.monotonic_ns())
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if isinstance(exc, OSError) and self._end_ns is None:
-            self._broken = exc
-        self._end(time.monotonic_ns())
+        self._arrivals.end(time.monotonic_ns(), exc if isinstance(exc, OSError) else None)
 
     @property
     def quiet(self) -> bool:
         closing = self._transport is None or self._transport.is_closing()
-        return not self._reads and self._end_ns is None and not closing
+        return self._arrivals.none and not closing
 
     def send(self, request: bytes) -> int:
         assert self._transport is not None
@@ -153,27 +124,8 @@ class _Wire(asyncio.Protocol):
         return at_ns
 
     async def read(self) -> Read:
-        while not self._reads:
-            if self._broken is not None:
-                raise self._broken
-            if self._end_ns is not None:
-                return Read(b"", self._end_ns, CLOCK)
-            self._waiter = asyncio.get_running_loop().create_future()
-            try:
-                await self._waiter
-            finally:
-                self._waiter = None
-        return self._reads.popleft()
+        return await self._arrivals.take()
 
     def close(self) -> None:
         if self._transport is not None:
             self._transport.abort()
-
-    def _end(self, at_ns: int) -> None:
-        if self._end_ns is None:
-            self._end_ns = at_ns
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)

@@ -7,10 +7,12 @@ from collections.abc import Callable
 
 from deploytui.load.answer import Answer
 from deploytui.load.exchange import User
+from deploytui.load.kernel_clock import KernelClock
 from deploytui.load.lag import LagMeter
 from deploytui.load.orders import LoadOrder, Report, Snapshot
 from deploytui.load.render import Request
 from deploytui.load.tally import Tally
+from deploytui.load.wire import clock_of
 from deploytui.record.trace import RequestRecord
 
 SNAPSHOT_S = 0.15
@@ -32,9 +34,13 @@ class ClosedLoad:
         self._users = users
         self._finished = finished
         self._tally = Tally(total=len(requests))
+        self._clocks: set[str] = set()
 
-    async def run(self, halt: asyncio.Future[None], clock: str) -> Report:
-        """Ask all questions, or as many as are answered when `halt` is set; gives the report."""
+    async def run(self, halt: asyncio.Future[None], clock: KernelClock) -> Report:
+        """Ask all questions, or as many as are answered when `halt` is set; gives the report.
+
+        `clock` is the one that its connections share.
+        """
         lag, started_ns = LagMeter(), time.monotonic_ns()
         work = asyncio.ensure_future(self._all())
         await asyncio.wait({work, halt}, return_when=asyncio.FIRST_COMPLETED)
@@ -51,7 +57,8 @@ class ClosedLoad:
             ok=self._tally.done - self._tally.failed,
             started_ns=started_ns,
             ended_ns=ended_ns,
-            clock=clock,
+            clock=clock_of(self._clocks),
+            clock_jumps=clock.jumps,
             lag_ms_p99=p99,
             lag_ms_max=worst,
             cpu_share=share,
@@ -74,6 +81,7 @@ class ClosedLoad:
                 answer = await user.ask(self._waiting.popleft())
                 record = answer.record()
                 self._tally.add(record)
+                self._clocks |= answer.clocks
                 self._finished(answer, record)
                 if self._think_s and self._waiting:
                     await asyncio.sleep(self._think_s)

@@ -5,8 +5,8 @@ import time
 from collections.abc import Awaitable, Callable
 
 from deploytui.load.answer import Answer
-from deploytui.load.client import Connection
 from deploytui.load.render import Request
+from deploytui.load.wire import Connection
 
 AFTER_DONE_S = 0.25
 """How long a server may take behind `[DONE]` to end the response, before its connection is given up [s]."""
@@ -97,6 +97,7 @@ async def _read_all(wire: Connection, answer: Answer, limit: asyncio.Timeout) ->
     while not answer.over:
         read = await wire.read()
         if read.data:
+            answer.clocks.add(read.clock)
             answer.read(read.data, read.at_ns)
         else:
             answer.eof(read.at_ns)

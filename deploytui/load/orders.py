@@ -69,10 +69,13 @@ class Report(Struct, frozen=True, kw_only=True, tag="report", tag_field="kind"):
     started_ns: int
     ended_ns: int
     clock: str
+    """Who stamped the reads of the finished requests: `kernel`, `user` or `mixed`."""
     lag_ms_p99: float | None
     lag_ms_max: float | None
     cpu_share: float | None
     cancelled: bool = False
+    clock_jumps: int = 0
+    """How often the wall clock was seen to jump; reads around a jump are stamped in user space."""
 
 
 class Trouble(Struct, frozen=True, kw_only=True, tag="trouble", tag_field="kind"):

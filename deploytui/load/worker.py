@@ -12,9 +12,10 @@ import signal
 import sys
 from collections.abc import Callable
 
-from deploytui.load.client import CLOCK, connect, resolve
+from deploytui.load.client import connect, resolve
 from deploytui.load.closed import SNAPSHOT_S, ClosedLoad
 from deploytui.load.exchange import User
+from deploytui.load.kernel_clock import KernelClock, stamping
 from deploytui.load.orders import LoadOrder, Report, Trouble
 from deploytui.load.pipes import Inbox, Outbox, claim_stdout
 from deploytui.load.render import Request, read_prompts, render
@@ -34,7 +35,8 @@ def main() -> int:
         order = inbox.order()
         if order is None:
             return 0
-        report = asyncio.run(carry_out(order, inbox, outbox))
+        with stamping():  # from before the set-up, so that the first answer finds it going
+            report = asyncio.run(carry_out(order, inbox, outbox))
     except LoadError as error:
         outbox.insist(Trouble(what=error.what, why=error.why, fix=error.fix), inbox)
         return 1
@@ -44,7 +46,8 @@ def main() -> int:
 
 async def carry_out(order: LoadOrder, inbox: Inbox, outbox: Outbox) -> Report:
     """Set up, load, sync the files; raises LoadError."""
-    requests, users = _prepared(order)
+    clock = KernelClock()
+    requests, users = _prepared(order, clock)
     halt: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     stop = functools.partial(_stop, halt)
     sidecars = Sidecars(order.records, order.stamps, _from_thread(stop))
@@ -52,13 +55,13 @@ async def carry_out(order: LoadOrder, inbox: Inbox, outbox: Outbox) -> Report:
     gc.collect()
     gc.freeze()
     with _Watch(inbox, outbox, load, stop):
-        report = await load.run(halt, CLOCK)
+        report = await load.run(halt, clock)
         outbox.offer(load.snapshot())
     sidecars.close()
     return report
 
 
-def _prepared(order: LoadOrder) -> tuple[list[Request], list[User]]:
+def _prepared(order: LoadOrder, clock: KernelClock) -> tuple[list[Request], list[User]]:
     if order.trust_proxy_env:
         raise LoadError(
             "A load can't be sent through a proxy: it would measure the proxy.",
@@ -70,7 +73,7 @@ def _prepared(order: LoadOrder) -> tuple[list[Request], list[User]]:
     requests = render(order, target, read_prompts(order.prompts))
     count = min(order.concurrency, len(requests))
     _allow_files(count + SPARE_FILES)
-    dial = functools.partial(connect, target)
+    dial = functools.partial(connect, target, clock)
     users = [User(k, dial, timeout_s=order.request_timeout_s, keep_text=order.keep_text) for k in range(count)]
     return requests, users
 

@@ -22,6 +22,8 @@ class ToolError(Struct, frozen=True, kw_only=True):
     lag_ms_max: float | None = None
     multi_chunk_read_share: float | None = None
     worker_cpu_share: float | None = None
+    clock_jumps: int = 0
+    """Jumps of the wall clock, which kernel stamps are carried over from."""
     client_bound: bool = False
 
 

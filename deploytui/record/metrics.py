@@ -206,11 +206,12 @@ def _tool(errors: Sequence[ToolError]) -> ToolError:
     """The worst of the repeats."""
     clocks = sorted({error.clock for error in errors}) or [ToolError().clock]
     return ToolError(
-        clock="+".join(clocks),
+        clock=clocks[0] if len(clocks) == 1 else "mixed",
         lag_ms_p99=_worst(error.lag_ms_p99 for error in errors),
         lag_ms_max=_worst(error.lag_ms_max for error in errors),
         multi_chunk_read_share=_worst(error.multi_chunk_read_share for error in errors),
         worker_cpu_share=_worst(error.worker_cpu_share for error in errors),
+        clock_jumps=sum(error.clock_jumps for error in errors),
         client_bound=any(error.client_bound for error in errors),
     )
 

@@ -245,7 +245,7 @@ def test_the_worst_tool_error_of_the_repeats_is_kept() -> None:
     tools = [ToolError(clock="kernel", lag_ms_max=1.0), ToolError(clock="user", lag_ms_max=9.0, client_bound=True)]
     samples = [RepeatSample(records=[request(0)], tool=tool) for tool in tools]
     found = measure_many(samples, asked_tokens=11, target_concurrency=1, gates=None).tool
-    assert (found.clock, found.lag_ms_max, found.client_bound, found.lag_ms_p99) == ("kernel+user", 9.0, True, None)
+    assert (found.clock, found.lag_ms_max, found.client_bound, found.lag_ms_p99) == ("mixed", 9.0, True, None)
 
 
 def test_percentiles_come_with_their_interval() -> None:
