@@ -83,8 +83,8 @@ class DoctorReport(Struct, frozen=True, kw_only=True):
 
 
 async def doctor(pythons: Sequence[str], cache_dir: Path) -> DoctorReport:
-    """Look at this node and at each of the interpreters; ours when none is named."""
-    engines = await _engines(tuple(dict.fromkeys(pythons)) or (None,))
+    """Look at this node, at our interpreter and at each of the named ones."""
+    engines = await _engines((None, *dict.fromkeys(pythons)))
     environment = await anyio.to_thread.run_sync(read_environment)
     return DoctorReport(
         environment=environment,

@@ -31,7 +31,7 @@ class Peek(Struct, frozen=True, kw_only=True):
 
     @property
     def newer(self) -> bool:
-        """Whether it can only be viewed."""
+        """Whether this version does not know its keys."""
         return self.schema > SCHEMA
 
     @property
@@ -46,8 +46,8 @@ def parse_profile(text: str, where: str = "profile") -> Profile:
     schema = _schema_number(data, where)
     if schema > SCHEMA:
         raise ProfileError(
-            f"{where} has schema {schema}, this version knows {SCHEMA}: it can only be viewed, not run.",
-            fix="Run it with a newer deploytui.",
+            f"{where} has schema {schema}, this version knows {SCHEMA}.",
+            fix="Open it with a newer deploytui.",
         )
     _refuse(schema_faults(data, Profile), where)
     try:

@@ -197,7 +197,7 @@ def test_broken_profiles_are_listed_as_broken(tmp_path: Path) -> None:
         ("d.toml", "chat", True),
     ]
     assert "line 1" in (rows[0].fault or "")
-    assert "only be viewed" in (rows[2].fault or "")
+    assert "newer deploytui" in (rows[2].fault or "")
     assert rows[1].fault is None
 
 
