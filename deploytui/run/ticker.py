@@ -21,6 +21,8 @@ SAMPLER = (sys.executable, "-m", "deploytui.telemetry.sampler")
 TICK_S = 1.0
 SAMPLE_S = 0.25
 GRACE_S = 2.0
+RATE_S = 0.5
+"""Shortest stretch a token rate is told of while a load runs: chunks come in bursts [s]."""
 FRESH_S = 5.0
 """How long to wait for a reading of the GPUs: the driver may take seconds to open [s]."""
 LEFT_BYTES = 64 << 20
@@ -41,7 +43,9 @@ class Ticker:
         self._per_chunk: float | None = None
         self._load_memory: tuple[int | None, int | None] = (None, None)
         self._telemetry: Process | None = None
-        self._ticked_ns = now_ns()
+        self._told = False
+        """Whether a rate of the present load was said."""
+        self._ticked_ns = self._said_ns = now_ns()
 
     async def run(self) -> None:
         """Until cancelled; a telemetry process that ends is noted, and measuring goes on without it."""
@@ -143,7 +147,7 @@ class Ticker:
 
     def begin_load(self) -> None:
         """A load begins; snapshots of another one are not mixed with its own."""
-        self._snapshots = []
+        self._snapshots, self._told = [], False
 
     def hear(self, snapshot: Snapshot) -> None:
         """A load worker's newest figures."""
@@ -151,10 +155,14 @@ class Ticker:
         self._per_chunk = tokens_per_chunk(snapshot, self._per_chunk)
 
     def end_load(self) -> None:
-        """The load is over; its last stretch is said before the next one begins."""
-        if self._candidate is not None and len(self._snapshots) > 1:
-            self._say_rollup(now_ns())
+        """The load is over; its last stretch is said before the next one begins, and a short load as a whole."""
+        if self._candidate is not None and len(self._snapshots) > 1 and (self._stretch_s() >= RATE_S or not self._told):
+            self._say_rollup(now_ns(), shortest_s=0.0)
         self._snapshots = []
+
+    def _stretch_s(self) -> float:
+        """How long the kept snapshots reach [s]; 0 of fewer than two."""
+        return (self._snapshots[-1].at_ns - self._snapshots[0].at_ns) * NS if self._snapshots else 0.0
 
     def _tick(self) -> None:
         at_ns = now_ns()
@@ -165,16 +173,17 @@ class Ticker:
             self._say_rollup(at_ns)
         self._ticked_ns = at_ns
 
-    def _say_rollup(self, at_ns: int) -> None:
+    def _say_rollup(self, at_ns: int, shortest_s: float = RATE_S) -> None:
         assert self._candidate is not None
         parts = self._window.close()
         newest = self._snapshots[-1] if self._snapshots else None
-        told: Rates = rates(self._snapshots, self._per_chunk)
+        is_enough = self._stretch_s() >= shortest_s
+        told: Rates = rates(self._snapshots, self._per_chunk) if is_enough else Rates()
         self._recorder.say(
             Rollup(
                 at_ns=at_ns,
                 candidate=self._candidate,
-                interval_s=TICK_S,
+                interval_s=(at_ns - self._said_ns) * NS,
                 output_tok_s=told.output_tok_s,
                 in_flight=newest.in_flight if newest else None,
                 gpu_bytes=parts.gpu_bytes,
@@ -186,4 +195,7 @@ class Ticker:
                 tpot_s=told.tpot_s,
             )
         )
-        self._snapshots = self._snapshots[-1:]
+        self._said_ns = at_ns
+        if is_enough:
+            self._told = self._told or told.output_tok_s is not None
+            self._snapshots = self._snapshots[-1:]
