@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.calls import Call, in_process
+from tests.run import conftest as run_fixtures
 from tests.run.sessions import deploytui, only_session, write_profile
+
+nothing_is_left = run_fixtures.nothing_is_left
 
 
 @pytest.fixture
