@@ -9,7 +9,8 @@ import pytest
 from deploytui.errors import ProfileError, SessionError, UsageError
 from deploytui.export.formats import FORMATS, export_text
 from deploytui.export.saved import save_session
-from tests.export.sessions import PROFILE, WITH_MOCK, session_folder
+from tests.export.parts import PROFILE, WITH_MOCK
+from tests.export.sessions import session_folder
 
 
 def test_a_session_comes_out_in_every_format(tmp_path: Path) -> None:

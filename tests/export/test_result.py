@@ -1,31 +1,19 @@
 """The result JSON: its skeleton always stands, what was not measured is null and named."""
 
-import json
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from deploytui.definitions import TEXTS
-from deploytui.errors import SessionError
-from deploytui.export.result import json_bytes, result, result_json
-from deploytui.record.events import Measured, Planned, StatusSet, Summed
+from deploytui.export.result import json_bytes, result
+from deploytui.record.events import Measured, Planned, Summed
 from deploytui.record.facts import ColdStart, MemoryUse
 from deploytui.record.fold import fold, fold_all
 from deploytui.record.planned import PlannedCandidate
 from deploytui.record.state import SessionState
-from deploytui.session.folder import SessionFolder
-from tests.export.sessions import (
-    WITH_MOCK,
-    metrics,
-    profile,
-    session_folder,
-    spread_of,
-    started,
-    unhappy_candidates,
-    whole_state,
-)
+from tests.export.parts import WITH_MOCK, metrics, profile, spread_of
+from tests.export.sessions import started, whole_state
+from tests.export.strict import strict
 
 SKELETON: dict[str, Any] = {
     "schema": "",
@@ -43,8 +31,14 @@ SKELETON: dict[str, Any] = {
         "fallback": "",
     },
 }
+
+
 TIMING = {"n": 0, "mean": 0, "std": 0, "min": 0, "p50": 0, "p90": 0, "p95": 0, "p99": None, "max": 0}
+
+
 SHARE = {"value": 0, "n": 0, "low": 0, "high": 0}
+
+
 CANDIDATE: dict[str, Any] = {
     "name": "",
     "engine": {"name": "", "version": ""},
@@ -91,13 +85,6 @@ def lacking(data: Any, skeleton: Any, where: str = "") -> list[str]:
         return [where]
     found = [f"{where}.{key}" for key in skeleton if key not in data]
     return found + [path for key, part in skeleton.items() if key in data for path in lacking(data[key], part, key)]
-
-
-def strict(data: bytes) -> Any:
-    def refuse(word: str) -> None:
-        raise AssertionError(f"{word} in the JSON")
-
-    return json.loads(data, parse_constant=refuse)
 
 
 def states() -> list[SessionState]:
@@ -285,36 +272,3 @@ def test_a_part_of_the_start_that_was_not_there_is_named() -> None:
 def test_a_candidate_the_profile_does_not_know_is_exported_too() -> None:
     state = whole_state(mock=True)
     assert [row["name"] for row in result(profile(), state)["candidates"]][-1] == "pretend"
-
-
-def test_a_session_folder_gives_strict_json(tmp_path: Path) -> None:
-    folder = session_folder(tmp_path)
-    with folder.journal.open("ab") as journal:
-        journal.write(b'{"kind": "unheard_of", "at_ns": 1}\n{"kind": "torn')
-    data = strict(result_json(folder))
-    assert data["session"]["id"] == folder.id
-    assert data["session"]["unreadable_lines"] == 1
-    assert data["decision"]["winner"] == "fast"
-    assert data["candidates"][0]["metrics"]["output_tok_s"] == 1000 / 7
-
-
-def test_a_folder_without_a_journal_or_profile_is_an_error_to_act_on(tmp_path: Path) -> None:
-    with pytest.raises(SessionError, match="no profile"):
-        result_json(SessionFolder(tmp_path))
-    folder = session_folder(tmp_path)
-    folder.journal.unlink()
-    with pytest.raises(SessionError, match="journal"):
-        result_json(folder)
-
-
-def test_the_result_reads_back_as_plain_json_with_msgspec_too() -> None:
-    state = fold_all(unhappy_candidates(), whole_state())
-    data = json_bytes(result(profile(), state))
-    assert msgspec.json.decode(data) == strict(data)
-
-
-def test_a_broken_character_does_not_break_the_file() -> None:
-    state = fold(whole_state(), StatusSet(at_ns=50, candidate="fast", status="load_success"))
-    candidate = msgspec.structs.replace(state.candidates["fast"], artifact_label="\ud800 odd")
-    odd = msgspec.structs.replace(state, candidates={"fast": candidate})
-    assert strict(json_bytes(result(profile(), odd)))["candidates"][0]["artifact"]["label"] == "? odd"

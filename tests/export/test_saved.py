@@ -24,7 +24,8 @@ from deploytui.record.fold import fold, fold_all
 from deploytui.record.series import Point, Series
 from deploytui.record.state import SessionState
 from deploytui.session.trust import fingerprint, trusted
-from tests.export.sessions import WITH_MOCK, metrics, profile, session_folder, started, whole_state
+from tests.export.parts import WITH_MOCK, metrics, profile
+from tests.export.sessions import session_folder, started, whole_state
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 

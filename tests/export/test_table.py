@@ -5,7 +5,8 @@ import pytest
 from deploytui.export.table import summary_text, visible
 from deploytui.record.fold import fold_all
 from deploytui.session.speech import fitting
-from tests.export.sessions import WITH_MOCK, profile, started, whole_state
+from tests.export.parts import WITH_MOCK, profile
+from tests.export.sessions import started, whole_state
 
 
 def line_of(text: str, begin: str) -> str:

@@ -20,9 +20,8 @@ from deploytui.record.events import encode
 from deploytui.session.folder import SessionFolder
 from deploytui.tui.screens.modals import Ask
 from deploytui.tui.theme import first_theme
-from tests.tui.screens import app_on, live, until
+from tests.tui.screens import NARROW, WIDE, app_on, hints, live, page, until
 from tests.tui.states import finished_events, measuring_events
-from tests.tui.test_live_screen import NARROW, WIDE, hints, page
 
 PROGRAM = """
 import os

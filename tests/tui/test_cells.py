@@ -14,7 +14,8 @@ from deploytui.tui.headline import Source, Standing
 from deploytui.tui.pieces import text_of, width_of
 from deploytui.tui.progress import runner_ns
 from deploytui.tui.rows import RowBook, view_of
-from tests.tui.states import START, WALL, at, cpu_events, finished_events, measuring_events, simulated_events, state_of
+from tests.tui.facts import START, WALL, at
+from tests.tui.states import cpu_events, finished_events, measuring_events, simulated_events, state_of
 
 
 def standing(state: SessionState, source: Source = "running", *, later_s: float = 0.0) -> Standing:

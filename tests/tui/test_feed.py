@@ -7,7 +7,8 @@ from deploytui.session.folder import SessionFolder
 from deploytui.session.lock import SessionLock
 from deploytui.tui.feed import LOOKS_PER_PULSE, Feed
 from deploytui.tui.logs import FIRST_LOOK, LogTail
-from tests.tui.states import at, finished_events, measuring_events
+from tests.tui.facts import at
+from tests.tui.states import finished_events, measuring_events
 
 
 def session(tmp_path: Path, events: list[AnyEvent]) -> SessionFolder:

@@ -15,15 +15,13 @@ from deploytui.tui.headline import Source, Standing, alert, header, node_lines, 
 from deploytui.tui.pieces import Line, text_of, width_of
 from deploytui.tui.progress import elapsed_s, eta_s, runner_ns, steps_share
 from deploytui.tui.rows import view_of
+from tests.tui.facts import WALL, at, started
 from tests.tui.states import (
-    WALL,
-    at,
     cpu_events,
     finished_events,
     many_events,
     measuring_events,
     simulated_events,
-    started,
     state_of,
 )
 

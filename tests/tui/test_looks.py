@@ -10,9 +10,8 @@ from textual.screen import Screen
 from deploytui.profile.parse import parse_profile
 from deploytui.tui.screens.plan import PlanScreen
 from deploytui.tui.screens.start import StartScreen
-from tests.tui.screens import app_on, context, live
+from tests.tui.screens import PROFILE, app_on, context, live
 from tests.tui.states import cpu_events, finished_events, many_events, measuring_events, simulated_events
-from tests.tui.test_live_screen import PROFILE
 
 Compare = Callable[..., bool]
 WIDE, NARROW = (120, 36), (80, 24)

@@ -16,9 +16,8 @@ from deploytui.tui.screens.opening import profile_screen
 from deploytui.tui.screens.plan import PlanScreen
 from deploytui.tui.screens.start import StartScreen
 from deploytui.tui.widgets.panel import LinePanel
-from tests.tui.screens import app_on, context, until
+from tests.tui.screens import NARROW, PROFILE, app_on, context, page, until
 from tests.tui.states import finished_events, simulated_events
-from tests.tui.test_live_screen import NARROW, PROFILE, page
 
 pytestmark = pytest.mark.anyio
 
