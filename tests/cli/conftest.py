@@ -21,7 +21,9 @@ def call(capsys: pytest.CaptureFixture[str]) -> Call:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a session that has ended; tests that change it take a copy."""
     folder = tmp_path_factory.mktemp("finished")
-    profile = write_profile(folder, {"one": ["--itl-ms", "1"], "two": ["--itl-ms", "2"]}, requests=4)
+    profile = write_profile(
+        folder, {"one": ["--ttft-ms", "20", "--itl-ms", "5"], "two": ["--ttft-ms", "40", "--itl-ms", "10"]}, requests=4
+    )
     done = deploytui(folder / "state", "run", profile)
     assert done.code == 0, done.err
     return only_session(folder / "state")

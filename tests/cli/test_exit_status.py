@@ -20,9 +20,12 @@ NO_GATES = re.compile(r"\[gates\]\n(?:[^\[]+\n)+")
 def test_the_decision_is_the_exit_status_unless_that_is_not_wanted(
     tmp_path: Path, decision: str, code: int, exit_zero: bool
 ) -> None:
-    profile, result = write_profile(tmp_path, {"one": ["--itl-ms", "2"]}, requests=4), tmp_path / "result.json"
+    profile, result = (
+        write_profile(tmp_path, {"one": ["--ttft-ms", "50", "--itl-ms", "2"]}, requests=4),
+        tmp_path / "result.json",
+    )
     text = profile.read_text(encoding="utf-8")
-    changed = NO_GATES.sub("", text) if decision == "tune" else text.replace(GATE, "max_ttft_ms = { p50 = 0.001 }")
+    changed = NO_GATES.sub("", text) if decision == "tune" else text.replace(GATE, "max_ttft_ms = { p50 = 1 }")
     assert changed != text
     profile.write_text(changed, encoding="utf-8")
     done = deploytui(tmp_path / "state", "run", profile, "--json", result, *(["--exit-zero"] if exit_zero else []))

@@ -24,7 +24,7 @@ from tests.run.sessions import (
 )
 
 SLOW = ["--ttft-ms", "100", "--itl-ms", "20"]
-QUICK = ["--itl-ms", "2"]
+QUICK = ["--ttft-ms", "20", "--itl-ms", "5"]
 
 
 def _measuring(tmp_path: Path, *args: str) -> tuple[subprocess.Popen[bytes], Path]:

@@ -8,7 +8,7 @@ from deploytui.record.events import Freed
 from tests.run.sessions import Done, assert_nothing_left, deploytui, events, only_session, write_profile
 
 RUDE = {
-    "good": ["--itl-ms", "1"],
+    "good": ["--ttft-ms", "20", "--itl-ms", "5"],
     "oom": ["--oom"],
     "at-load": ["--fail-load", "couldn't bind HTTP server socket, hostname: 127.0.0.1"],
     "never": ["--never-ready"],
