@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from deploytui.check.cases import CaseCheck
 from deploytui.check.report import CheckReport
 from deploytui.record.facts import Artifact, Failure
+from deploytui.session.speech import shown
 from deploytui.units import GIB
 
 STATUS_WIDTH = len("invalid_config") + 2
@@ -87,4 +88,4 @@ def size(count: int) -> str:
 
 def plain(text: str) -> str:
     """The text on one line, with every sign a terminal might obey written as an escape."""
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)
+    return shown(text).replace("\n", "\\n")

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from deploytui.engine.adapter import Adapter, misfit
 from deploytui.engine.protocol import Launch, Place
-from deploytui.errors import EngineError, ProfileError
+from deploytui.errors import ProfileError
 from deploytui.profile.schema import Candidate
 from deploytui.record.facts import EngineFacts, Failure
 
@@ -66,27 +66,6 @@ def _port_fits(parts: SplitResult) -> bool:
 def api_key(candidate: Candidate, environment: Mapping[str, str] = os.environ) -> str | None:
     """The key of the variable the candidate names; None when it names none or the variable is not set."""
     return environment.get(candidate.api_key_env) if candidate.api_key_env else None
-
-
-def model_ids(models: Any) -> tuple[str, ...]:
-    """The ids of a `/v1/models` answer; empty when it lists none."""
-    match models:
-        case {"data": list(rows)}:
-            return tuple(row["id"] for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str))
-        case _:
-            return ()
-
-
-def chosen_model(asked: str | None, ids: tuple[str, ...]) -> str:
-    """The model to ask for: the one asked, else the only one served; EngineError when that does not settle it."""
-    if asked and (asked in ids or not ids):
-        return asked
-    if not asked and len(ids) == 1:
-        return ids[0]
-    if not ids:
-        raise EngineError("The endpoint lists no model.", kind="wrong_model", fix="Set served_model in the candidate.")
-    what = f"The endpoint does not serve {asked!r}." if asked else "The endpoint serves more than one model."
-    raise EngineError(what, kind="wrong_model", fix=f"Set served_model to one of: {', '.join(ids[:20])}.")
 
 
 def _objections(candidate: Candidate) -> Iterator[Failure]:

@@ -38,8 +38,3 @@ class LineReader:
             if len(self.samples) < 5:
                 self.samples.append(line[:200].decode(errors="replace"))
             return None
-
-
-def torn_bytes(content: bytes) -> int:
-    """How many bytes at the end of a journal belong to a line that was never finished."""
-    return len(content) - (content.rfind(b"\n") + 1)

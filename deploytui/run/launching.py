@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import anyio
 from msgspec.structs import replace
@@ -18,7 +17,7 @@ from deploytui.engine.protocol import Engine, Launch, Place
 from deploytui.plan.prompts import TEMPLATE_ROOM
 from deploytui.profile.schema import Candidate
 from deploytui.record.events import EngineRead, Freed, PhaseEnded, PhaseStarted, Progress, StatusSet
-from deploytui.record.facts import EngineFacts, Failure
+from deploytui.record.facts import EngineFacts
 from deploytui.run.bench import Bench
 from deploytui.run.children import marked
 from deploytui.run.context import Context
@@ -85,7 +84,7 @@ def _planned_launch(
     key = secrets.token_hex(24)
     gpu_uuids = chosen_gpus(candidate, _usable(ctx))
     place = Place(
-        port=_port(candidate),
+        port=_free_port(),
         model_path=check.model_path,
         concurrency=max(concurrency(ctx), ctx.profile.quality.concurrency if ctx.profile.quality.tasks else 1),
         context_tokens=_context(ctx),
@@ -110,26 +109,12 @@ def _context(ctx: Context) -> int:
     return max(asked, quality.max_tokens + TEMPLATE_ROOM if quality.tasks else 0)
 
 
-def _port(candidate: Candidate) -> int:
-    """The port of the candidate's `base_url` if it has one and nobody listens there, else a free one."""
-    wanted = urlsplit(candidate.base_url).port or 0 if candidate.base_url else 0
+def _free_port() -> int:
+    """A loopback port nobody listens on now; an engine that finds it taken later says so itself."""
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", wanted))
-        except OSError as error:
-            raise CandidateFailed(_taken(candidate.name, wanted, error)) from error
+        probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def _taken(name: str, port: int, error: OSError) -> Failure:
-    return Failure(
-        kind="port_in_use",
-        what=f"{name}: port {port} on 127.0.0.1 is taken.",
-        why=str(error),
-        fix="Stop what listens there, or leave out `base_url` to get a free port.",
-    )
 
 
 def _facts(bench: Bench, check: CaseCheck, launch: Launch) -> EngineFacts:

@@ -20,7 +20,7 @@ from deploytui.record.events import (
 from deploytui.record.facts import Failure
 from deploytui.record.measured import Metrics
 from deploytui.record.state import SessionState
-from deploytui.session.speech import fitting
+from deploytui.session.speech import fitting, shown
 from deploytui.units import GIB, ms
 
 PROGRESS_S = 5.0
@@ -51,9 +51,8 @@ class PlainView:
         if self._out is None:
             return
         seconds = int(time.monotonic() - self._began)
-        shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
         try:
-            self._out.write(fitting(f"[{seconds // 60:02}:{seconds % 60:02}] {shown}\n", self._out.encoding))
+            self._out.write(fitting(f"[{seconds // 60:02}:{seconds % 60:02}] {shown(line)}\n", self._out.encoding))
             self._out.flush()
         except OSError:
             self._out = None

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from deploytui.engine.openai import OpenAI, api_key, base_url, chosen_model, model_ids
+from deploytui.engine.openai import OpenAI, api_key, base_url
 from deploytui.engine.protocol import Place
-from deploytui.errors import EngineError, ProfileError
+from deploytui.errors import ProfileError
 from deploytui.profile.schema import Candidate, Settings
 from deploytui.record.facts import EngineFacts
 
@@ -80,23 +80,6 @@ def test_the_key_comes_from_the_named_variable() -> None:
     assert api_key(replace(PLAIN, api_key_env="KEY"), {"KEY": "x"}) == "x"
     assert api_key(replace(PLAIN, api_key_env="KEY"), {}) is None
     assert api_key(PLAIN, {"KEY": "x"}) is None
-
-
-def test_the_only_model_is_chosen_and_a_choice_is_left_to_the_user() -> None:
-    assert chosen_model(None, ("my-model",)) == "my-model"
-    assert chosen_model("b", ("a", "b")) == "b"
-    assert chosen_model("b", ()) == "b"
-    for asked, ids in ((None, ("a", "b")), ("c", ("a", "b")), (None, ())):
-        with pytest.raises(EngineError) as caught:
-            chosen_model(asked, ids)
-        assert caught.value.kind == "wrong_model"
-        assert all(served in caught.value.fix for served in ids)
-
-
-def test_the_list_of_models_is_read_also_when_it_is_none() -> None:
-    assert model_ids({"data": [{"id": "a"}, {"id": 3}, "x"]}) == ("a",)
-    assert model_ids({"error": "no"}) == ()
-    assert model_ids(None) == ()
 
 
 def test_a_vllm_endpoint_tells_version_and_context() -> None:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deploytui.record.events import Note, encode
-from deploytui.record.lines import LineReader, torn_bytes
+from deploytui.record.lines import LineReader
 from tests.record.strategies import EVENT_LISTS
 
 
@@ -65,10 +65,3 @@ def test_samples_of_broken_lines_stay_few_and_short() -> None:
 def test_no_bytes_at_all_stop_the_reader(content: bytes) -> None:
     reader = LineReader()
     assert reader.feed(content + b"\n" + notes("after"))[-1:] == [Note(at_ns=0, level="info", text="after")]
-
-
-def test_torn_bytes_are_those_behind_the_last_newline() -> None:
-    assert torn_bytes(b"") == 0
-    assert torn_bytes(b"whole\n") == 0
-    assert torn_bytes(b"whole\nhalf") == 4
-    assert torn_bytes(b"half") == 4
