@@ -32,16 +32,22 @@ class Seen:
         return sum(len(piece) for at_s, piece in self.pieces if begin_s <= at_s < end_s)
 
 
-def watch(
-    argv: Sequence[str], seconds: float, *, until: bytes | None = None, size: tuple[int, int] = (36, 120)
-) -> Seen:
-    """Run a program in a fresh terminal for some seconds, or until it has written `until`; it is killed then."""
-    began = time.monotonic()
+def started(argv: Sequence[str], size: tuple[int, int] = (36, 120)) -> tuple[int, int]:
+    """A program in a fresh terminal: its pid, and the descriptor of the other end."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ["TERM"] = "xterm-256color"
         os.execvp(argv[0], list(argv))
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+    return pid, terminal
+
+
+def watch(
+    argv: Sequence[str], seconds: float, *, until: bytes | None = None, size: tuple[int, int] = (36, 120)
+) -> Seen:
+    """Run a program in a fresh terminal for some seconds, or until it has written `until`; it is killed then."""
+    began = time.monotonic()
+    pid, terminal = started(argv, size)
     try:
         return Seen(tuple(_pieces(terminal, began, seconds, until)))
     finally:
