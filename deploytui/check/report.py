@@ -1,6 +1,7 @@
 """What a profile would do, before anything of it runs: cases, one-factor audit, samples, keys without effect."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -8,12 +9,15 @@ import msgspec
 from msgspec import Struct
 
 from deploytui.check.cases import Ask, CaseCheck, check_case
+from deploytui.check.inputs import read_inputs
 from deploytui.check.probe import run_probe
 from deploytui.engine.protocol import Probe, Probed
 from deploytui.errors import ProfileError
 from deploytui.plan.audit import confounded
+from deploytui.plan.forecast import forecast
+from deploytui.plan.inputs import Inputs, input_notes
 from deploytui.plan.samples import sample_faults, sample_needs
-from deploytui.profile.inert import not_acted_on, unrunnable
+from deploytui.profile.inert import not_acted_on
 from deploytui.profile.schema import Candidate, Gates, Profile
 from deploytui.quality.tasks import load_task
 
@@ -27,6 +31,8 @@ class CheckReport(Struct, frozen=True, kw_only=True):
     cases: tuple[CaseCheck, ...]
     unrunnable: str | None
     """Why the workload can't be run as asked; None when it can."""
+    load: tuple[str, ...] = ()
+    """What a run will send to each candidate, and for how long; what to know of the files it is made of."""
     tasks: tuple[str, ...] = ()
     """What is wrong with the files of the quality tasks, a line each."""
     audit: tuple[str, ...]
@@ -45,14 +51,18 @@ class CheckReport(Struct, frozen=True, kw_only=True):
 
 async def check_profile(profile: Profile, base_dir: Path, cache_dir: Path) -> CheckReport:
     """Check a whole profile; starts no engine and downloads nothing."""
-    ask = asked_once(run_probe)
-    cases = [await check_case(profile, candidate, base_dir, cache_dir, ask) for candidate in profile.candidates]
+    inputs, unrunnable = _inputs(profile, base_dir)
+    check = partial(
+        check_case, profile, base_dir=base_dir, cache_dir=cache_dir, ask=asked_once(run_probe), inputs=inputs
+    )
+    cases = [await check(candidate) for candidate in profile.candidates]
     return CheckReport(
         profile=profile.name,
         cases=tuple(cases),
-        unrunnable=unrunnable(profile),
+        unrunnable=unrunnable,
+        load=(*forecast(profile.workload, inputs), *input_notes(profile.workload, inputs)) if inputs else (),
         tasks=tuple(_task_faults(profile, base_dir)),
-        audit=tuple([line async for line in _audit(profile, base_dir, cache_dir, ask)]),
+        audit=tuple([line async for line in _audit(profile, check)]),
         samples=tuple(need.text for need in sample_needs(profile)),
         evidence=tuple(_evidence(profile)),
         not_acted_on=not_acted_on(profile),
@@ -74,6 +84,14 @@ def asked_once(ask: Ask) -> Ask:
     return once
 
 
+def _inputs(profile: Profile, base_dir: Path) -> tuple[Inputs | None, str | None]:
+    """The workload's files, or why they won't do."""
+    try:
+        return read_inputs(profile, base_dir), None
+    except ProfileError as error:
+        return None, " ".join(error.text().splitlines())
+
+
 def _task_faults(profile: Profile, base_dir: Path) -> Iterator[str]:
     for name in profile.quality.tasks:
         try:
@@ -82,16 +100,12 @@ def _task_faults(profile: Profile, base_dir: Path) -> Iterator[str]:
             yield " ".join(error.text().splitlines())
 
 
-async def _audit(profile: Profile, base_dir: Path, cache_dir: Path, ask: Ask) -> AsyncIterator[str]:
+async def _audit(profile: Profile, check: Callable[[Candidate], Awaitable[CaseCheck]]) -> AsyncIterator[str]:
     if profile.baseline is None:
         yield NO_BASELINE
     for found in confounded(profile):
-        steps = [step for step in found.steps if await _is_ready(profile, step.candidate, base_dir, cache_dir, ask)]
+        steps = [step for step in found.steps if (await check(step.candidate)).status == "ready"]
         yield msgspec.structs.replace(found, steps=tuple(steps)).text
-
-
-async def _is_ready(profile: Profile, candidate: Candidate, base_dir: Path, cache_dir: Path, ask: Ask) -> bool:
-    return (await check_case(profile, candidate, base_dir, cache_dir, ask)).status == "ready"
 
 
 def _evidence(profile: Profile) -> Iterator[str]:

@@ -25,6 +25,7 @@ def _check_lines(report: CheckReport) -> Iterator[str]:
         yield from _case_lines(case, width)
     if report.unrunnable:
         yield from section("The workload can't be run", [report.unrunnable])
+    yield from section("What a run sends", report.load)
     yield from section("Quality tasks that can't be asked", report.tasks)
     yield from section("One-factor audit", report.audit or ["Every candidate differs from the baseline in one factor."])
     yield from section("Samples", report.samples or ["No percentile decides anything."])

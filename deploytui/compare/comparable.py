@@ -69,6 +69,7 @@ def _short(profile: Profile, metrics: Metrics | None) -> Iterator[Reason]:
     if metrics is None or metrics.ok == 0 or not profile.workload.sampling.ignore_eos:
         return
     share = metrics.short_outputs / metrics.ok
+    tokens = profile.workload.output_tokens
     if share > SHORT_SHARE:
         yield Reason(
             code="workload_mismatch",
@@ -79,7 +80,7 @@ def _short(profile: Profile, metrics: Metrics | None) -> Iterator[Reason]:
             margin=SHORT_SHARE - share,
             proof="journal: measured",
             text=f"{metrics.short_outputs} of {metrics.ok} replies ended before "
-            f"{profile.workload.output_tokens} tokens although ignore_eos was asked",
+            f"{f'{tokens} tokens' if isinstance(tokens, int) else 'their own length'} although ignore_eos was asked",
         )
 
 

@@ -7,7 +7,8 @@ from deploytui.decide.gates import asked_gates, missing
 from deploytui.decide.reasons import against_limit, plain, with_figure
 from deploytui.decide.subject import Subject, baseline_name, decided_concurrency
 from deploytui.decide.title import ATTACHED
-from deploytui.record.measured import Metrics
+from deploytui.profile.schema import Workload
+from deploytui.record.measured import Metrics, Spread
 from deploytui.record.verdict import Reason
 
 REPEATS_NEEDED = 3
@@ -65,7 +66,8 @@ def unfit(subject: Subject) -> Iterator[Reason]:
     if metrics.ttft.n == 0:
         yield missing("ttft_ms", "no request has a TTFT")
     if metrics.tool.client_bound:
-        yield plain("client_bound", metric="tool_error", proof="journal: measured")
+        why = metrics.tool.client_bound_why
+        yield plain("client_bound", why, metric="tool_error", proof="journal: measured")
     if is_clumped(metrics):
         yield _clumped(metrics)
     yield from _cached(subject, metrics)
@@ -108,12 +110,25 @@ def _cached(subject: Subject, metrics: Metrics) -> Iterator[Reason]:
         return
     prompts = subject.state.prompts
     overhead = prompts.overhead_tokens if prompts else None
-    allowed = (TEMPLATE_TOKENS if overhead is None else overhead) + SLACK_TOKENS
+    shared = _shared_tokens(subject.profile.workload, metrics.prompt_tokens)
+    allowed = (TEMPLATE_TOKENS if overhead is None else overhead) + SLACK_TOKENS + shared
     each = metrics.cached_tokens / metrics.ok
     if each > allowed:
         found = Figure(metric="cached_tokens", value=each, n=metrics.ok, of="requests", proof="journal: measured")
-        text = f"{each:.0f} prompt tokens a request came from the prefix cache; the template explains {allowed}"
+        what = "the template and what the workload shares explain" if shared else "the template explains"
+        text = f"{each:.0f} prompt tokens a request came from the prefix cache; {what} {allowed:.0f}"
         yield against_limit("cache_contaminated", found, allowed, allowed - each, text)
+
+
+def _shared_tokens(workload: Workload, prompts: Spread) -> float:
+    """Prompt tokens a request that the workload itself lets come from a cache: its shared prefix, and in conversations
+    the history before a question, which is what a mean prompt has more than the shortest, a first question.
+    """
+    mean = prompts.mean if prompts.mean is not None else prompts.median
+    if mean is None or prompts.min is None:
+        return 0.0
+    prefix = workload.shared_prefix.ratio * mean if workload.shared_prefix else 0.0
+    return prefix + (mean - prompts.min if workload.turns > 1 else 0.0)
 
 
 def smoke(subject: Subject, judged: tuple[Reason, ...]) -> Iterator[Reason]:

@@ -103,7 +103,8 @@ def _between(around: float, values: Iterable[float | None]) -> Interval | None:
 
 
 def _measured_proof(subject: Subject) -> str:
-    records = [file.path for record in subject.seen.repeats for file in record.sidecars if "requests" in file.path]
+    at_point = (record for record in subject.seen.repeats if record.step.point == subject.point)
+    records = [file.path for record in at_point for file in record.sidecars if "requests" in file.path]
     return "; ".join(("journal: measured", *records[:1], *(["…"] if len(records) > 1 else [])))
 
 

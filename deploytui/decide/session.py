@@ -8,7 +8,7 @@ from deploytui.decide.effects import effect_of
 from deploytui.decide.gates import missing
 from deploytui.decide.ranking import objective_of, ranked
 from deploytui.decide.subject import baseline_name, subject
-from deploytui.decide.title import full_title, hardware, sentence
+from deploytui.decide.title import at_load, full_title, hardware, sentence
 from deploytui.decide.verdict import verdict
 from deploytui.profile.schema import Profile
 from deploytui.record.state import CandidateState, SessionState
@@ -35,7 +35,7 @@ def decide(profile: Profile, state: SessionState, final: bool = True) -> Decisio
     return Decision(
         decision=word,
         title=full_title(
-            sentence(word, ranking, objective, bool(pending)),
+            f"{sentence(word, ranking, objective, bool(pending))} {at_load(profile.workload)}".rstrip(),
             "" if word == "tune" and pending else hardware(state, chosen),
             final=final,
             simulated=state.simulated,

@@ -3,6 +3,10 @@
 from deploytui.decide.ranking import Ranking
 from deploytui.decide.subject import Subject
 from deploytui.decide.wording import title as metric_title
+from deploytui.plan.points import counted
+from deploytui.profile.rules import sweep
+from deploytui.profile.schema import Workload
+from deploytui.record.planned import point_label
 from deploytui.record.state import SessionState
 from deploytui.record.words import DecisionWord
 
@@ -27,6 +31,13 @@ def hardware(state: SessionState, chosen: Subject | None = None) -> str:
 def _on_cpu(chosen: Subject) -> bool:
     device = chosen.seen.engine.device if chosen.seen.engine else None
     return (device or chosen.asked.device or "").lower().startswith("cpu")
+
+
+def at_load(workload: Workload) -> str:
+    """The load that a sweep is decided at, such as `at concurrency 16`; empty without a sweep."""
+    if sweep(workload.load) is None or workload.decide_at is None:
+        return ""
+    return f"at {point_label(counted(workload.load), float(workload.decide_at))}"
 
 
 def full_title(words: str, place: str, *, final: bool, simulated: bool) -> str:

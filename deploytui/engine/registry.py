@@ -1,7 +1,8 @@
 """Engines by name. Listing them imports none; choosing one imports that one."""
 
-from importlib.metadata import EntryPoint, entry_points
-from typing import cast
+import importlib
+from collections.abc import Callable
+from typing import Any, cast
 
 from deploytui.engine.protocol import Engine
 from deploytui.errors import ProfileError
@@ -25,29 +26,38 @@ BUILT_IN: dict[str, str] = {
 
 def engine_names() -> tuple[str, ...]:
     """All engine names, ours first, then those that other packages register."""
+    from importlib.metadata import entry_points
+
     others = {point.name for point in entry_points(group=GROUP)} - BUILT_IN.keys()
     return (*BUILT_IN, *sorted(others))
 
 
 def load_engine(name: str) -> Engine:
     """The engine of that name; ProfileError naming the nearest when there is none, or when it can't be imported."""
-    point = _point(name)
+    place = BUILT_IN.get(name) or _registered(name)
     try:
-        return cast(Engine, point.load()())
+        return cast(Engine, _found(place)())
     except (ImportError, AttributeError) as error:
         raise ProfileError(
-            f"The adapter of engine {name!r} can't be loaded from {point.value}.",
+            f"The adapter of engine {name!r} can't be loaded from {place}.",
             why=str(error),
             fix="Install the package that registers it again.",
         ) from error
 
 
-def _point(name: str) -> EntryPoint:
-    if name in BUILT_IN:
-        return EntryPoint(name, BUILT_IN[name], GROUP)
+def _registered(name: str) -> str:
+    """Where another package says its engine is."""
+    from importlib.metadata import entry_points  # late: it reads every installed package
+
     for point in entry_points(group=GROUP, name=name):
-        return point
+        return point.value
     raise unknown_engine(name)
+
+
+def _found(place: str) -> Callable[[], Any]:
+    module, _, attribute = place.partition(":")
+    made: Callable[[], Any] = getattr(importlib.import_module(module.strip()), attribute.strip())
+    return made
 
 
 def unknown_engine(name: str) -> ProfileError:

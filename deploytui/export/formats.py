@@ -7,6 +7,7 @@ from deploytui.errors import UsageError
 from deploytui.export.reopen import saved_unreadable, state_from_saved
 from deploytui.export.result import json_bytes, result, session_parts
 from deploytui.export.saved import saved_text
+from deploytui.export.streams import STREAMS
 from deploytui.export.table import summary_text
 from deploytui.profile.files import read_profile
 from deploytui.profile.nearest import did_you_mean
@@ -33,7 +34,7 @@ def export_text(source: SessionFolder | Path, format_name: str, *, newer: Sessio
     """
     write = FORMATS.get(format_name)
     if write is None:
-        raise UsageError(f"There is no format {format_name!r}.", fix=did_you_mean(format_name, FORMATS))
+        raise UsageError(f"There is no format {format_name!r}.", fix=did_you_mean(format_name, [*FORMATS, *STREAMS]))
     profile, state, unreadable = _parts(source)
     return write(profile, newer or state, unreadable)
 

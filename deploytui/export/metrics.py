@@ -10,7 +10,7 @@ from deploytui.record.state import CandidateState, SessionState
 from deploytui.units import gib, ms
 
 STATISTICS = ("mean", "std", "min", "p50", "p90", "p95", "p99", "max")
-TIMINGS = ("ttfr", "ttft", "ttfo", "tpot", "icl", "itl", "e2e", "connect")
+TIMINGS = ("ttfr", "ttft", "ttfo", "tpot", "icl", "itl", "e2e", "ttft_scheduled", "e2e_scheduled", "connect")
 RATES = ("output_tok_s", "steady_output_tok_s", "request_s", "goodput")
 COUNTS = ("requests", "ok", "duration_s", "tokens_per_chunk", "short_outputs", "cached_tokens", "burst_share")
 MEMORY = ("load_gpu", "peak_gpu", "peak_allocated", "peak_reserved", "load_host", "peak_host")
@@ -23,6 +23,8 @@ REASONS = {
     "tpot_ms": "under 2 output tokens, or their number is not known",
     "itl_ms": "a chunk is not one token",
     "icl_ms": "no two generated chunks in one answer",
+    "ttft_scheduled_ms": "a closed loop has no schedule",
+    "e2e_scheduled_ms": "a closed loop has no schedule",
     "connect_ms": "no connection set-up was seen",
     "output_tok_s": "the engine reports no usage",
     "steady_output_tok_s": "no window with at least 90 % of the asked load",
@@ -129,8 +131,8 @@ def _intervals(metrics: Metrics | None) -> dict[str, list[float]]:
 def _distribution(metrics: Metrics | None, name: str) -> Distribution:
     if metrics is None or (name == "itl" and not _one_token_a_chunk(metrics)):
         return Distribution(n=0)
-    found: Distribution = getattr(metrics, "icl" if name == "itl" else name)
-    return found
+    found: Distribution | None = getattr(metrics, "icl" if name == "itl" else name)
+    return Distribution(n=0) if found is None else found
 
 
 def _one_token_a_chunk(metrics: Metrics) -> bool:

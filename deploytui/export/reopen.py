@@ -9,8 +9,10 @@ from msgspec import Struct, inspect
 from deploytui.errors import ProfileError
 from deploytui.export.saved import SERIES
 from deploytui.profile.schema import Profile
+from deploytui.record.capacity import Search
 from deploytui.record.events import NodeRollup, PromptsMade, SessionEnded, SessionStarted
 from deploytui.record.facts import Environment
+from deploytui.record.planned import PlannedPoint
 from deploytui.record.series import FINE, Point, Series
 from deploytui.record.state import CandidateState, SessionState
 from deploytui.record.verdict import Decision
@@ -34,6 +36,8 @@ def state_from_saved(profile: Profile) -> SessionState:
         decision=_whole(profile.decision, "decision", Decision),
         candidates={candidate.name: candidate for candidate in candidates},
         workload_key=_typed(session, "workload_key", str),
+        points=_points_of(session),
+        search=_part(session, "search", Search),
         at_ns=_typed(session, "at_ns", int),
         notes=tuple(str(note) for note in session.get("notes", ())),
         gpu_used=_many_series(session.get("gpu_used"), "session.gpu_used"),
@@ -66,6 +70,8 @@ def filled(value: Any, kind: inspect.Type) -> Any:
             return {key: filled(part, inner) for key, part in value.items()}
         case ((inspect.VarTupleType(item_type=inner) | inspect.ListType(item_type=inner)), list()):
             return [filled(part, inner) for part in value]
+        case inspect.UnionType(types=types), "null" if kind.includes_none and not _takes_text(types):
+            return None
         case inspect.UnionType(types=types), _:
             return filled(value, next(one for one in types if not isinstance(one, inspect.NoneType)))
         case _:
@@ -82,6 +88,10 @@ def _filled_struct(value: dict[str, Any], fields: tuple[inspect.Field, ...]) -> 
     return whole
 
 
+def _takes_text(types: tuple[inspect.Type, ...]) -> bool:
+    return any(isinstance(one, inspect.StrType | inspect.AnyType | inspect.LiteralType) for one in types)
+
+
 def _may_be_none(kind: inspect.Type) -> bool:
     return isinstance(kind, inspect.UnionType) and kind.includes_none
 
@@ -96,6 +106,12 @@ def _candidate(row: Mapping[str, Any], index: int) -> CandidateState:
 
 def _many_series(tables: Any, where: str) -> dict[str, Series]:
     return {str(name): series_from(table, f"{where}.{name}") for name, table in (tables or {}).items()}
+
+
+def _points_of(session: Mapping[str, Any]) -> tuple[PlannedPoint, ...]:
+    """The points of the load; none of a session that was saved before there were any."""
+    tables = session.get("points", ())
+    return tuple(_record(table, f"session.points[{index}]", PlannedPoint) for index, table in enumerate(tables))
 
 
 def _points(columns: list[list[Any]]) -> list[dict[str, Any]]:

@@ -8,11 +8,12 @@ from msgspec import Struct
 
 from deploytui.definitions import DEFINITIONS_VERSION, TEXTS
 from deploytui.errors import SessionError
+from deploytui.export.curve import capacity_result, planned_result, points_result, search_result
 from deploytui.export.metrics import all_metrics, cold_start, load_metrics, missing_reasons
 from deploytui.export.plain import plain
+from deploytui.export.tool_error import tool_error
 from deploytui.profile.parse import parse_profile
 from deploytui.profile.schema import Candidate, Profile
-from deploytui.record.measured import ToolError
 from deploytui.record.state import CandidateState, SessionState
 from deploytui.record.verdict import Decision
 from deploytui.session.folder import SessionFolder
@@ -109,11 +110,12 @@ def candidate_result(asked: Candidate | None, row: CandidateState, state: Sessio
         "phases_s": _phases(row),
         "memory_source": row.memory.source if row.memory else None,
         "metrics": numbers,
-        "points": [{"point": point, "metrics": load_metrics(found)} for point, found in row.measured.items()],
+        "points": points_result(row, state),
+        "capacity": capacity_result(row.capacity),
         "repeats": [_repeat(record) for record in row.repeats],
         "missing": list(reasons),
         "missing_reasons": reasons,
-        "tool_error": row.metrics.tool if row.metrics else _no_tool_error(),
+        "tool_error": tool_error(row.metrics),
         "survivors": row.freed.survivors if row.freed else [],
         "verdict": _verdict(row, state),
     }
@@ -176,6 +178,8 @@ def _workload(profile: Profile, state: SessionState) -> dict[str, Any]:
     data: dict[str, Any] = plain(
         {
             "key": state.workload_key,
+            "points": planned_result(state.points),
+            "search": search_result(state.search),
             "draw": prompts.draw if prompts else None,
             "warmup_requests": profile.workload.warmup_requests,
             "warmup_s": max(warmups, default=None),
@@ -260,12 +264,9 @@ def _repeat(record: Any) -> dict[str, Any]:
         "point": key.point,
         "repeat": key.repeat,
         "metrics": load_metrics(record.metrics),
+        "tool_error": tool_error(record.metrics),
         "sidecars": record.sidecars,
     }
-
-
-def _no_tool_error() -> dict[str, Any]:
-    return dict.fromkeys(ToolError.__struct_fields__)
 
 
 def _verdict(row: CandidateState, state: SessionState) -> dict[str, Any]:

@@ -77,6 +77,8 @@ def _session(state: SessionState, unreadable_lines: int) -> dict[str, Any]:
             "id": first.session if first else None,
             "base_dir": first.base_dir if first else None,
             "workload_key": state.workload_key,
+            "points": state.points,
+            "search": state.search,
             "stamp": STAMP if state.simulated else None,
             "at_ns": state.at_ns,
             "first_started": first,

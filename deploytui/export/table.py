@@ -3,9 +3,14 @@
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
+from deploytui.export.curve import LEGEND, capacity_table, curve_table
 from deploytui.export.result import STAMP, rows
+from deploytui.export.tool_error import load_lines
 from deploytui.profile.schema import Profile
 from deploytui.record.facts import Distribution, MemoryUse
+from deploytui.record.fidelity import client_bound
 from deploytui.record.state import CandidateState, SessionState
 from deploytui.record.verdict import Decision, Reason, Verdict
 from deploytui.session.speech import fitting
@@ -32,6 +37,7 @@ def summary_text(
         *_unreadable(unreadable_lines),
         "",
         *_table([HEAD, *(_row(row, state) for row in found)]),
+        *_curves(found, state),
         "",
         *_decision(state),
         *_why(found, state),
@@ -127,9 +133,20 @@ def _quality(row: CandidateState) -> str:
     return MISSING if score is None or score.value is None else f"{score.value:.2f} (n={score.n})"
 
 
-def _table(cells: Sequence[Sequence[str]]) -> list[str]:
+def _curves(found: Sequence[CandidateState], state: SessionState) -> Iterable[str]:
+    """A table of each candidate whose load has several points, then what was found of the capacities."""
+    for row in found:
+        if cells := curve_table(row, state):
+            yield from ("", f"{visible(row.name)}: {LEGEND}", *_table(cells, (0, 1)))
+    if state.search is not None:
+        cells = capacity_table([replace(row, name=visible(row.name)) for row in found])
+        yield from ("", *_table(cells, (0, 1, 2, 3)))
+
+
+def _table(cells: Sequence[Sequence[str]], text: Sequence[int] = TEXT_COLUMNS) -> list[str]:
+    """The rows with their columns under each other; those of `text` stand left."""
     widths = [max(map(_cells, column)) for column in zip(*cells, strict=True)]
-    return ["  ".join(_padded(cell, widths[i], i in TEXT_COLUMNS) for i, cell in enumerate(row)) for row in cells]
+    return ["  ".join(_padded(cell, widths[i], i in text) for i, cell in enumerate(row)) for row in cells]
 
 
 def _padded(text: str, width: int, left: bool) -> str:
@@ -169,11 +186,21 @@ def _details(decision: Decision) -> Iterable[str]:
 
 def _why(found: Iterable[CandidateState], state: SessionState) -> Iterable[str]:
     for row in found:
-        lines = _judged(state.verdict(row.name)) or _failure(row)
+        verdict = state.verdict(row.name)
+        lines = [*(_judged(verdict) or _failure(row)), *_load(row, verdict)]
         if lines:
             yield ""
             yield visible(row.name)
             yield from (f"  {line}" for line in lines)
+
+
+def _load(row: CandidateState, verdict: Verdict | None) -> list[str]:
+    """What the load was answered and what the tool may have added; a verdict's reason is not told twice."""
+    if row.metrics is None:
+        return []
+    bound = client_bound(row.metrics.tool)
+    is_told = verdict is not None and any(reason.code == "client_bound" for reason in verdict.reasons)
+    return [visible(part) for part in (*load_lines(row.metrics), *([f"✘ {bound}"] if bound and not is_told else []))]
 
 
 def _failure(row: CandidateState) -> list[str]:

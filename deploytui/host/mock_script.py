@@ -60,6 +60,7 @@ def options() -> argparse.ArgumentParser:
     add("--api-key", help="answer 401 without it")
     add("--ttft-ms", type=float, default=0.0, help="from having a slot to the first token")
     add("--itl-ms", type=float, default=0.0, help="from token to token")
+    add("--itl-slope-ms", type=float, default=0.0, help="added from token to token for each further running request")
     add("--tokens-per-chunk", type=int, default=1)
     add("--role-chunk", choices=("none", "before", "early"), default="before", help="early: before the prompt is read")
     add("--reasoning", type=int, default=0, metavar="N", help="the first N tokens are reasoning_content")

@@ -165,10 +165,12 @@ async def wait(awaited: Awaitable[Any], ask: script.Ask, reply: http.Reply) -> N
     await (reply.patiently(awaited) if ask.stream and reply.said.keepalive_s else awaited)
 
 
-async def pace(engine: Engine, ask: script.Ask, reply: http.Reply, first_at: float, tokens: int) -> None:
-    """Wait until so many tokens after the first are due, however late earlier ones were."""
-    due = first_at + tokens * engine.said.itl_ms / 1000
+async def pace(engine: Engine, ask: script.Ask, reply: http.Reply, since: float, tokens: int) -> float:
+    """Wait until so many tokens after `since` are due, however late earlier ones were; when that was to be."""
+    said = engine.said
+    due: float = since + tokens * (said.itl_ms + said.itl_slope_ms * max(0, engine.running - 1)) / 1000
     await wait(asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time())), ask, reply)
+    return due
 
 
 def first_at(engine: Engine, cached: int | None) -> float:
@@ -193,9 +195,9 @@ async def stream(engine: Engine, ask: script.Ask, reply: http.Reply, request_id:
     for beat in early:
         await perform(beat, shared, reply)
     async with slot(engine, ask, reply):
-        first = first_at(engine, cached)
+        due, before = first_at(engine, cached), 0
         for beat in plan[len(early) :]:
-            await pace(engine, ask, reply, first, beat.due)
+            due, before = await pace(engine, ask, reply, due, beat.due - before), beat.due
             await perform(beat, shared, reply)
     if engine.said.done:
         await reply.line("data: [DONE]")

@@ -21,20 +21,40 @@ class User:
         self.number = number
         self.under_way: Answer | None = None
         """The answer that is coming in; None between requests."""
+        self.reconnects = 0
+        """Kept connections that had to be replaced."""
         self._connect = connect
         self._timeout_s = timeout_s
         self._keep_text = keep_text
         self._kept: Connection | None = None
+        self._fresh = False
+        """Whether the kept connection has carried no request yet."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether a connection is open between requests."""
+        return self._kept is not None
+
+    async def connect(self) -> None:
+        """Open the connection beforehand; where that fails, the first request will say why."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                self._kept = await self._connect()
+                self._fresh = True
+        except OSError:
+            self._kept = None
 
     async def ask(self, request: Request) -> Answer:
         """Send a request and take in its whole answer; what goes wrong is in the answer, not raised."""
         kept, self._kept = self._kept, None
+        fresh, self._fresh = self._fresh, False
         if kept is not None and kept.quiet:
-            answer = await self._exchange(kept, request)
+            answer = await self._exchange(kept, request, connect_ns=kept.connect_ns if fresh else None)
             if not answer.unanswered:
                 return answer
         elif kept is not None:
             kept.close()
+        self.reconnects += kept is not None
         return await self._ask_afresh(request, reconnected=kept is not None)
 
     def leave(self) -> None:
@@ -49,7 +69,8 @@ class User:
             async with asyncio.timeout(self._timeout_s):
                 wire = await self._connect()
         except OSError as error:  # running out of time is one, too
-            answer = self._answer(request, sent_ns=begin, reconnected=reconnected)
+            answer = self._answer(request, reconnected=reconnected)
+            answer.sent_ns = begin
             answer.fail("connect", str(error) or f"no connection within {self._timeout_s:g} s", time.monotonic_ns())
             return answer
         return await self._exchange(wire, request, connect_ns=wire.connect_ns, reconnected=reconnected)
@@ -57,10 +78,10 @@ class User:
     async def _exchange(
         self, wire: Connection, request: Request, *, connect_ns: int | None = None, reconnected: bool = False
     ) -> Answer:
-        sent_ns = wire.send(request.content)
-        answer = self._answer(request, sent_ns=sent_ns, connect_ns=connect_ns, reconnected=reconnected)
+        answer = self._answer(request, connect_ns=connect_ns, reconnected=reconnected)
         self.under_way = answer
         try:
+            wire.ask(answer, request.content)
             await _take_in(wire, answer, self._timeout_s)
         finally:
             self.under_way = None
@@ -70,11 +91,11 @@ class User:
                 wire.close()
         return answer
 
-    def _answer(self, request: Request, *, sent_ns: int, reconnected: bool, connect_ns: int | None = None) -> Answer:
+    def _answer(self, request: Request, *, reconnected: bool, connect_ns: int | None = None) -> Answer:
         return Answer(
             id=request.id,
             user=self.number,
-            sent_ns=sent_ns,
+            sent_ns=0,
             connect_ns=connect_ns,
             reconnected=reconnected,
             keep_text=self._keep_text,
@@ -84,24 +105,11 @@ class User:
 async def _take_in(wire: Connection, answer: Answer, timeout_s: float) -> None:
     try:
         async with asyncio.timeout(timeout_s) as limit:
-            await _read_all(wire, answer, limit)
-    except OSError as error:
-        if limit.expired():
-            answer.fail("timeout", f"the answer was not complete within {timeout_s:g} s", time.monotonic_ns())
-        else:
-            answer.fail("reset", f"the connection broke: {error}", time.monotonic_ns())
-
-
-async def _read_all(wire: Connection, answer: Answer, limit: asyncio.Timeout) -> None:
-    hurried = False
-    while not answer.over:
-        read = await wire.read()
-        if read.data:
-            answer.clocks.add(read.clock)
-            answer.read(read.data, read.at_ns)
-        else:
-            answer.eof(read.at_ns)
-        if answer.done_ns is not None and not hurried:
-            hurried = True
-            soon = asyncio.get_running_loop().time() + AFTER_DONE_S
-            limit.reschedule(min(soon, limit.when() or soon))
+            await wire.news()
+            if not answer.over:  # [DONE] came; the end of the response is still due
+                soon = asyncio.get_running_loop().time() + AFTER_DONE_S
+                limit.reschedule(min(soon, limit.when() or soon))
+                while not answer.over:
+                    await wire.news()
+    except TimeoutError:
+        answer.fail("timeout", f"the answer was not complete within {timeout_s:g} s", time.monotonic_ns())

@@ -81,11 +81,21 @@ class ResponseReader:
             self.bad = str(bad)
         return body[0] if len(body) == 1 else b"".join(body)
 
+    def begin_body(self, head: Head) -> None:
+        """Somebody else has read the head and takes the framing off; what is fed is the body, until the end."""
+        self.head = head
+        self._framing = self._state = "until_eof"
+
     def eof(self) -> bool:
         """Note the end of the connection; whether the response was cut short by it."""
         if self._framing == "until_eof":
             self.over = True
         return not self.over
+
+    @property
+    def between_chunks(self) -> bool:
+        """Whether the next byte begins a chunk of a chunked body."""
+        return self._state == "chunked" and self._at == len(self._buffer)
 
     @property
     def reusable(self) -> bool:

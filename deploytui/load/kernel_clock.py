@@ -12,12 +12,21 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+KERNEL = "kernel"
+"""The kernel stamped the bytes as they came in: how busy this process is does not move the stamp."""
+USER = "user"
+"""This process stamped the bytes, first thing when its event loop handed them over."""
+MIXED = "mixed"
+"""Some reads have a stamp of the kernel, others of this process."""
+
 JUMP_NS = 1_000_000
 """A change of the clocks' distance above this is a jump [ns]."""
 FRESH_NS = 60_000_000_000
 """A stamp older than this, or from the future, is none [ns]."""
 MEASURE_EVERY_NS = 1_000_000_000
 """Age at which the distance is measured anew by the next read; finds the steps too small for a jump [ns]."""
+PROBE_S, PROBES = 1e-3, 50
+"""How often the kernel is asked whether it stamps yet, before a load begins."""
 TRIES = 15
 """Clock readings of one measurement; the tightest counts."""
 
@@ -25,6 +34,7 @@ SO_TIMESTAMPNS: int = getattr(socket, "SO_TIMESTAMPNS", 35)
 """The option, and the kind of ancillary data it brings; not every supported Python names it."""
 
 _TIMESPEC = struct.Struct("@ll")
+_SOCKET, _STAMP_BYTES, _unpack = socket.SOL_SOCKET, _TIMESPEC.size, _TIMESPEC.unpack
 ANCILLARY_BYTES = socket.CMSG_SPACE(_TIMESPEC.size)
 """Room for one stamp beside the bytes of a read."""
 
@@ -44,20 +54,32 @@ def ask_for_stamps(sock: socket.socket) -> bool:
 
 
 @contextlib.contextmanager
-def stamping() -> Iterator[None]:
-    """Keep the kernel stamping meanwhile: it begins some time after the first socket asked and ends with the last."""
+def stamping() -> Iterator[bool]:
+    """Keep the kernel stamping meanwhile: it begins some time after the first socket asked and ends with the last.
+
+    Gives whether it does; waits a little for its beginning, so that the first answer finds it going.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as held:
-        ask_for_stamps(held)
-        yield
+        yield ask_for_stamps(held) and _begins(held)
 
 
-def stamp_in(ancillary: Ancillary) -> int | None:
-    """The stamp of a read on the wall clock [ns]; None when the kernel gave none."""
-    for level, kind, data in ancillary:
-        if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS and len(data) == _TIMESPEC.size:
-            seconds, rest = _TIMESPEC.unpack(data)
-            return int(seconds) * 1_000_000_000 + int(rest)
-    return None
+def _begins(held: socket.socket) -> bool:
+    try:
+        held.bind(("127.0.0.1", 0))
+        held.connect(held.getsockname())
+        held.settimeout(PROBE_S)
+        return any(_is_stamped(held) for _ in range(PROBES))
+    except OSError:  # a sandbox without loopback: the first reads will tell
+        return False
+
+
+def _is_stamped(held: socket.socket) -> bool:
+    held.send(b"?")
+    _, ancillary, _, _ = held.recvmsg(1, ANCILLARY_BYTES)
+    if ancillary:
+        return True
+    time.sleep(PROBE_S)
+    return False
 
 
 class KernelClock:
@@ -67,17 +89,32 @@ class KernelClock:
         self.jumps = 0
         """How often the wall clock was seen to jump."""
         self._monotonic, self._wall = monotonic, wall
-        self._held = self._tightest()
         self._suspect_wall_ns = 0
         self._suspect_until_ns = 0
+        self._hold(self._tightest())
 
-    def carried(self, stamp_ns: int, now_ns: int) -> int | None:
-        """The stamp on the monotonic clock [ns], read there at `now_ns`; None when it can't be believed."""
-        held = self._held
-        if now_ns - held.at_ns > MEASURE_EVERY_NS or abs(self._wall() - now_ns - held.wall_ahead_ns) > JUMP_NS:
-            held = self._measured()
-        at_ns = stamp_ns - held.wall_ahead_ns
-        if now_ns < at_ns <= now_ns + held.width_ns:  # no future, only how finely the distance is known
+    def carried(self, ancillary: Ancillary, now_ns: int) -> int | None:
+        """The stamp that came with a read, on the monotonic clock [ns], read there at `now_ns`; None when there is
+        none or it can't be believed.
+        """
+        for level, kind, data in ancillary:
+            if kind == SO_TIMESTAMPNS and level == _SOCKET and len(data) == _STAMP_BYTES:
+                seconds, rest = _unpack(data)
+                stamp_ns = seconds * 1_000_000_000 + rest
+                at_ns: int = stamp_ns - self._ahead_ns
+                ahead_ns = self._wall() - now_ns
+                if self._least_ns <= ahead_ns <= self._most_ns and at_ns <= now_ns <= self._due_ns:
+                    return at_ns if now_ns - at_ns < FRESH_NS else None
+                return self.believed(stamp_ns, now_ns)
+        return None
+
+    def believed(self, stamp_ns: int, now_ns: int) -> int | None:
+        """A stamp on the wall clock carried over likewise, with everything looked at."""
+        ahead_ns = self._ahead_ns
+        if now_ns > self._held.at_ns + MEASURE_EVERY_NS or abs(self._wall() - now_ns - ahead_ns) > JUMP_NS:
+            ahead_ns = self._measured().wall_ahead_ns
+        at_ns = stamp_ns - ahead_ns
+        if now_ns < at_ns <= now_ns + self._held.width_ns:  # no future, only how finely the distance is known
             at_ns = now_ns
         suspect = stamp_ns <= self._suspect_wall_ns and now_ns < self._suspect_until_ns
         return at_ns if 0 <= now_ns - at_ns < FRESH_NS and not suspect else None
@@ -94,8 +131,14 @@ class KernelClock:
             self._suspect_until_ns = new.at_ns + FRESH_NS
         elif abs(moved) <= blur and new.width_ns > old.width_ns:
             new = new._replace(wall_ahead_ns=old.wall_ahead_ns, width_ns=old.width_ns)
-        self._held = new
+        self._hold(new)
         return new
+
+    def _hold(self, distance: "_Distance") -> None:
+        """From now on this is the distance; a read needs nothing else while it holds and no stamp is suspect."""
+        self._held, self._ahead_ns = distance, distance.wall_ahead_ns
+        self._least_ns, self._most_ns = self._ahead_ns - JUMP_NS, self._ahead_ns + JUMP_NS
+        self._due_ns = distance.at_ns + MEASURE_EVERY_NS if distance.at_ns > self._suspect_until_ns else 0
 
     def _tightest(self) -> "_Distance":
         return min((self._once() for _ in range(TRIES)), key=lambda distance: distance.width_ns)

@@ -6,7 +6,8 @@ import select
 import msgspec
 from msgspec import Struct
 
-from deploytui.load.orders import LoadOrder, Said
+from deploytui.load.lines_out import LineOut
+from deploytui.load.orders import LoadOrder, Said, Stopped
 from deploytui.load.trouble import LoadError
 
 ORDER_CAP = 16 << 20
@@ -15,17 +16,12 @@ LAST_WAIT_MS = 2000
 """How long the last line may wait for room once the leash is let go [ms]."""
 
 
-def claim_stdout() -> int:
-    """Keep standard output for our lines; what a library prints goes to standard error. Gives the descriptor."""
-    lines = os.dup(1)
-    os.dup2(2, 1)
-    if not os.isatty(lines):  # a terminal's state is shared with the shell
-        os.set_blocking(lines, False)
-    return lines
+class Word(Struct, frozen=True):
+    """A line behind the order: `start` at a moment of the monotonic clock, or `stop` for a reason."""
 
-
-class _Word(Struct):
     do: str | None = None
+    at_ns: int = 0
+    why: Stopped = "cancelled"
 
 
 class Inbox:
@@ -54,15 +50,15 @@ class Inbox:
         self._buffer += data
         self.closed = self.closed or not data or len(self._buffer) > ORDER_CAP
 
-    def told_to_stop(self) -> bool:
-        """Whether the load shall end now: a word said so, or the input closed."""
+    def words(self) -> list[Word]:
+        """The words that came whole since the last call; a line that is none is passed over."""
         *lines, self._buffer = self._buffer.split(b"\n")
-        return self.closed or any(_word(line) == "stop" for line in lines)
+        return [word for line in lines if (word := _word(line)) is not None]
 
 
-def _word(line: bytes) -> str | None:
+def _word(line: bytes) -> Word | None:
     try:
-        return msgspec.json.decode(line, type=_Word).do
+        return msgspec.json.decode(line, type=Word)
     except ValueError:
         return None
 
@@ -70,48 +66,32 @@ def _word(line: bytes) -> str | None:
 class Outbox:
     """Lines of standard output; `gone` once nobody reads them any more."""
 
-    def __init__(self, fd: int) -> None:
-        self.gone = False
-        self._fd = fd
-        self._started = b""
+    def __init__(self, out: LineOut) -> None:
+        self._out = out
         self._encode = msgspec.json.Encoder().encode
 
+    @property
+    def gone(self) -> bool:
+        """Whether nobody reads any more."""
+        return self._out.gone
+
     def offer(self, said: Said) -> bool:
-        """Say it if the pipe has room, else drop it; a line once started is finished first. Whether it was said."""
-        self._push()
-        if self._started or self.gone:
-            return False
-        self._started = self._encode(said) + b"\n"
-        length = len(self._started)
-        self._push()
-        if len(self._started) == length:
-            self._started = b""
-            return False
-        return True
+        """Say it if the pipe has room, else drop it. Whether it was said."""
+        return self._out.offer(self._encode(said) + b"\n")
 
     def insist(self, said: Said, leash: Inbox) -> None:
-        """Say it and wait until it is taken, as long as the leash is held. Only for when no clock runs any more."""
-        self._started += self._encode(said) + b"\n"
-        self._push()
-        while self._started and not self.gone and self._room(leash):
-            self._push()
+        """Say it and wait until it is taken, as long as the leash is held. Only for when no clock runs."""
+        self._out.begin(self._encode(said) + b"\n")
+        while self._out.unfinished and not self.gone and self._room(leash):
+            self._out.push()
 
     def _room(self, leash: Inbox) -> bool:
         """Wait for room in the pipe; False when the leash is let go and there is none soon."""
         poll = select.poll()
-        poll.register(self._fd, select.POLLOUT)
+        poll.register(self._out.fd, select.POLLOUT)
         if not leash.closed:
             poll.register(leash.fd, select.POLLIN)
         ready = {fd for fd, _ in poll.poll(LAST_WAIT_MS if leash.closed else None)}
         if leash.fd in ready:
             leash.take()
         return bool(ready)
-
-    def _push(self) -> None:
-        try:
-            while self._started:
-                self._started = self._started[os.write(self._fd, self._started) :]
-        except BlockingIOError:
-            return
-        except OSError:
-            self.gone = True

@@ -32,6 +32,11 @@ class EventReader:
         self._data_bytes = 0
         self._name = b""
 
+    @property
+    def between_events(self) -> bool:
+        """Whether the next byte begins an event."""
+        return not (self._tail or self._data or self._name or self._after_cr or self.too_long)
+
     def feed(self, data: bytes) -> list[Event]:
         """The events that became whole with this read, in order."""
         if self.too_long:

@@ -1,4 +1,4 @@
-"""Running totals of a load, for snapshots."""
+"""Running totals of a load, for snapshots and the report."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from deploytui.definitions import tpot, ttft
 from deploytui.load.answer import Answer
 from deploytui.load.orders import Snapshot
-from deploytui.record.trace import RequestRecord
+from deploytui.record.trace import CUT_OFF, RequestRecord
 
 
 @dataclass(slots=True)
@@ -15,7 +15,10 @@ class Tally:
 
     total: int
     done: int = 0
+    ok: int = 0
     failed: int = 0
+    reads: int = 0
+    multi_chunk_reads: int = 0
     chunks: int = 0
     output_tokens: int = 0
     counted_chunks: int = 0
@@ -28,9 +31,12 @@ class Tally:
         """Count a finished request."""
         self.done += 1
         self.chunks += record.chunks
+        self.reads += record.reads
+        self.multi_chunk_reads += record.multi_chunk_reads
         if not record.ok:
-            self.failed += 1
+            self.failed += record.error_kind != CUT_OFF
             return
+        self.ok += 1
         if record.output_tokens is not None:
             self.output_tokens += record.output_tokens
             self.counted_chunks += record.chunks

@@ -8,96 +8,167 @@ import asyncio
 import contextlib
 import socket
 import time
+from collections.abc import Callable
+from typing import Any
 
-from deploytui.load.kernel_clock import ANCILLARY_BYTES, Ancillary, KernelClock, ask_for_stamps, stamp_in
-from deploytui.load.wire import KERNEL, USER, Arrivals, Read
+from deploytui.load.kernel_clock import ANCILLARY_BYTES, Ancillary, KernelClock, ask_for_stamps
+from deploytui.load.loop import hurry, unwatch, watch
+from deploytui.load.meter import LATE_NS, Meter
+from deploytui.load.wire import Sink
 
-READ_BYTES = 64 << 10
-"""Most that one read takes."""
+FEW_BYTES, READ_BYTES = 8 << 10, 64 << 10
+"""Most that one read takes: little, since room for much costs a microsecond to get, until something fills it."""
+
+Received = tuple[bytes, list[tuple[int, int, bytes]], int, Any]
+"""As `socket.recvmsg` gives it."""
+Stamper = Callable[[Ancillary, int], int | None]
+
+_now_ns = time.monotonic_ns
 
 
-async def dial(address: str, port: int, clock: KernelClock) -> "TcpWire":
-    """A fresh connection to a numeric address; raises OSError."""
+async def dialled(address: str, port: int) -> socket.socket:
+    """A connected socket to a numeric address; raises OSError."""
     found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     family, kind, protocol, _, place = found[0]
     with contextlib.ExitStack() as undone:
         sock = undone.enter_context(socket.socket(family, kind, protocol))
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        stamped = ask_for_stamps(sock)
+        ask_for_stamps(sock)
         await asyncio.get_running_loop().sock_connect(sock, place)
         undone.pop_all()
-    return TcpWire(sock, clock, stamped=stamped)
+    return sock
+
+
+async def dial(address: str, port: int, clock: KernelClock, meter: Meter) -> "TcpWire":
+    """A fresh connection to a numeric address; raises OSError."""
+    return TcpWire(await dialled(address, port), clock, meter)
 
 
 class TcpWire:
     """A connection that reads its own non-blocking socket as soon as the event loop says that something came."""
 
-    def __init__(self, sock: socket.socket, clock: KernelClock, *, stamped: bool) -> None:
+    __slots__ = (
+        "__weakref__",
+        "_answer",
+        "_clock",
+        "_count",
+        "_ended",
+        "_latest_ns",
+        "_loop",
+        "_news",
+        "_recvmsg",
+        "_room",
+        "_sock",
+        "_stamp",
+        "_unasked",
+        "_unsent",
+        "connect_ns",
+    )
+
+    def __init__(self, sock: socket.socket, clock: KernelClock, meter: Meter) -> None:
         self.connect_ns = 0
         self._sock = sock
+        self._recvmsg: Callable[[int, int], Received] = sock.recvmsg
+        self._room = FEW_BYTES
         self._clock = clock
-        self._stamped = stamped
+        self._count = meter.add
+        self._stamp: Stamper | None = self._first_stamp if ask_for_stamps(sock) else None
+        """None where this process has to stamp what comes in."""
         self._latest_ns = 0
-        self._begun = False
         self._unsent = memoryview(b"")
-        self._arrivals = Arrivals()
+        self._answer: Sink | None = None
+        self._unasked = False
+        """Bytes came in that belong to no answer."""
+        self._ended = False
+        self._news: asyncio.Future[None] | None = None
         self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(sock, self._take)
+        watch(sock, self._take)
 
     @property
     def quiet(self) -> bool:
         """Whether it is open, all was sent and nothing unasked came in."""
-        return self._arrivals.none and not self._unsent
+        return not (self._ended or self._unasked or self._unsent)
 
-    def send(self, request: bytes) -> int:
-        """Hand the request to the kernel, what it does not take at once later; gives the stamp right before [ns]."""
-        if self._unsent:
-            self._unsent = memoryview(self._unsent.tobytes() + request)
-            return time.monotonic_ns()
-        self._latest_ns = at_ns = time.monotonic_ns()
-        self._unsent = memoryview(request)
+    def ask(self, answer: Sink, request: bytes) -> None:
+        """Hand the request to the kernel, what it does not take at once later; the stamp is taken right before."""
+        self._answer = answer
+        self._unsent = memoryview(self._sealed(request))
+        answer.sent_ns = self._latest_ns = _now_ns()
         self._hand_over()
-        if self._unsent:
+        if self._unsent:  # a poll knows a socket once: until all is sent it is asyncio's own
+            unwatch(self._loop, self._sock)
+            self._loop.add_reader(self._sock, self._take, None)
             self._loop.add_writer(self._sock, self._send_on)
-        return at_ns
 
-    async def read(self) -> Read:
-        """The next read, in order; raises OSError when the connection broke."""
-        return await self._arrivals.take()
+    async def news(self) -> None:
+        """Wait until the answer is over, or `[DONE]` came."""
+        if self._answer is not None:
+            self._news = self._loop.create_future()
+            try:
+                await self._news
+            finally:
+                self._news = None
 
     def close(self) -> None:
         """Let go of it at once."""
-        self._end()
-        if self._sock.fileno() >= 0:
-            self._loop.remove_writer(self._sock)
-            self._sock.close()
+        self._answer = None
+        self._stop()
+        self._sock.close()
 
-    def _take(self) -> bool:
-        """Read once; whether bytes came."""
+    def _sealed(self, request: bytes) -> bytes:
+        """The bytes to send for a request."""
+        return request
+
+    def _take(self, since_ns: int | None) -> bool:
+        """Read once, as the poll promised; `since_ns` is when it can have come at the earliest. Whether bytes came."""
         try:
-            data, ancillary, _, _ = self._sock.recvmsg(READ_BYTES, ANCILLARY_BYTES)
+            data, ancillary, _, _ = self._recvmsg(self._room, ANCILLARY_BYTES)
+            now_ns = _now_ns()
+            if not data:
+                self._end()
+                return False
         except (BlockingIOError, InterruptedError):
             return False
         except OSError as error:
             self._end(error)
             return False
-        now_ns = time.monotonic_ns()
-        if not data:
-            self._end()
-            return False
-        at_ns = self._stamp(ancillary, now_ns) if self._stamped else None
-        clock = USER if at_ns is None else KERNEL
-        # Never back in time: a stamp of ours, or a finer distance of the clocks, may precede the kernel's.
-        self._latest_ns = max(now_ns if at_ns is None else at_ns, self._latest_ns)
-        self._arrivals.put(Read(data, self._latest_ns, clock))
+        answer, stamp = self._answer, self._stamp
+        if answer is None:
+            self._unasked = True
+            return True
+        stamp_ns = None if stamp is None else stamp(ancillary, now_ns)
+        at_ns = now_ns if stamp_ns is None else stamp_ns
+        if at_ns < self._latest_ns:  # a stamp of ours, or a finer distance of the clocks, may precede the kernel's
+            at_ns = self._latest_ns
+        else:
+            self._latest_ns = at_ns
+        if len(data) >= FEW_BYTES:
+            self._room = READ_BYTES
+        chunks = answer.read(data, at_ns, stamp_ns is not None)
+        if since_ns is None:
+            since_ns = stamp_ns
+        if since_ns is not None:
+            late = now_ns - since_ns > LATE_NS
+            self._count(now_ns - (since_ns if stamp_ns is None else at_ns), chunks, late)
+            if late and chunks > 1:
+                answer.late_merged += 1
+        if answer.done_ns is not None or answer.over:
+            self._told(answer)
         return True
 
-    def _stamp(self, ancillary: Ancillary, now_ns: int) -> int | None:
-        wall_ns = stamp_in(ancillary)
-        at_ns = None if wall_ns is None else self._clock.carried(wall_ns, now_ns)
-        if not self._begun:  # some kernels and sandboxes take the option and never stamp
-            self._begun, self._stamped = True, at_ns is not None
+    def _told(self, answer: Sink) -> None:
+        if answer.over:
+            self._answer = None
+            self._room = FEW_BYTES
+        self._tell()
+
+    def _first_stamp(self, ancillary: Ancillary, now_ns: int) -> int | None:
+        """Some kernels and sandboxes take the option and never stamp: the first read tells."""
+        at_ns = self._clock.carried(ancillary, now_ns)
+        self._stamp = self._clock.carried if at_ns is not None else None
+        if at_ns is None:
+            hurry(self._loop)
         return at_ns
 
     def _hand_over(self) -> None:
@@ -107,16 +178,38 @@ class TcpWire:
             return
         except OSError as error:
             self._unsent = memoryview(b"")
-            while not self._arrivals.ended and self._take():  # what the server said before it hung up
+            while not self._ended and self._take(None):  # what the server said before it hung up
                 pass
             self._end(error)
 
     def _send_on(self) -> None:
         self._hand_over()
-        if not self._unsent:
-            self._loop.remove_writer(self._sock)
+        if not self._unsent and not self._ended:
+            self._forget()
+            watch(self._sock, self._take)
 
     def _end(self, broken: OSError | None = None) -> None:
-        if not self._arrivals.ended:
-            self._loop.remove_reader(self._sock)
-            self._arrivals.end(time.monotonic_ns(), broken)
+        """Nothing more comes; the first end stays."""
+        if self._ended:
+            return
+        self._ended = True
+        self._stop()
+        answer, self._answer = self._answer, None
+        if answer is not None and broken is not None:
+            answer.fail("reset", f"the connection broke: {broken}", _now_ns())
+        elif answer is not None:
+            answer.eof(_now_ns())
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
+
+    def _stop(self) -> None:
+        if self._sock.fileno() >= 0:
+            self._forget()
+            unwatch(self._loop, self._sock)
+
+    def _forget(self) -> None:
+        self._loop.remove_reader(self._sock)
+        self._loop.remove_writer(self._sock)

@@ -1,42 +1,52 @@
 """A load worker: `python -m deploytui.load.worker` reads one order, sends the load, reports.
 
-Standard input carries the order (a line of JSON), then `{"do": "stop"}` or nothing; when it closes the load ends.
-Standard output carries snapshots and one report, or the trouble that prevented it. Exit status 1 with trouble.
+Standard input carries the order (a line of JSON), then `{"do": "start", "at_ns": N}` where the order waits for it, and
+`{"do": "stop"}` or nothing; when it closes the load ends. Standard output carries the word that all is ready, snapshots
+and one report, or the trouble that prevented it. Exit status 1 with trouble.
 """
 
 import asyncio
-import functools
 import gc
-import resource
-import signal
 import sys
+import time
 from collections.abc import Callable
+from typing import Any
 
-from deploytui.load.client import connect, resolve
-from deploytui.load.closed import SNAPSHOT_S, ClosedLoad
+from msgspec.structs import replace
+
+from deploytui.load.client import Target, resolve
+from deploytui.load.closed import closed_loop
+from deploytui.load.course import Course
+from deploytui.load.effort import Effort, peak_rss_bytes
 from deploytui.load.exchange import User
-from deploytui.load.kernel_clock import KernelClock, stamping
-from deploytui.load.orders import LoadOrder, Report, Trouble
-from deploytui.load.pipes import Inbox, Outbox, claim_stdout
-from deploytui.load.render import Request, read_prompts, render
+from deploytui.load.kernel_clock import stamping
+from deploytui.load.lines_out import LineOut
+from deploytui.load.loop import new_loop
+from deploytui.load.means import Means, means_of
+from deploytui.load.open import OpenLoop, Pool, scheduled
+from deploytui.load.orders import LoadOrder, Ready, Report, Stopped, Trouble
+from deploytui.load.pipes import Inbox, Outbox
+from deploytui.load.render import Talk, render
 from deploytui.load.sidecars import Sidecars
+from deploytui.load.start import allow_files, moment, open_connections
 from deploytui.load.trouble import LoadError
+from deploytui.load.watch import Watch
+from deploytui.load.wire import clock_of
 
-SPARE_FILES = 64
-"""Descriptors the worker needs beside its connections."""
-
-_ENDING = (signal.SIGTERM, signal.SIGINT)
+YOUNG_OBJECTS = 50_000
+"""Objects between two collections while the load runs: nearly all go by their counts, and each collection costs time
+in which reads wait."""
 
 
 def main() -> int:
     """Carry out the order on standard input; the exit status."""
-    outbox, inbox = Outbox(claim_stdout()), Inbox(0)
+    outbox, inbox = Outbox(LineOut.claim()), Inbox(0)
     try:
         order = inbox.order()
         if order is None:
             return 0
-        with stamping():  # from before the set-up, so that the first answer finds it going
-            report = asyncio.run(carry_out(order, inbox, outbox))
+        with stamping(), asyncio.Runner(loop_factory=new_loop) as runner:  # stamps begin late: ask before the set-up
+            report = runner.run(carry_out(order, inbox, outbox))
     except LoadError as error:
         outbox.insist(Trouble(what=error.what, why=error.why, fix=error.fix), inbox)
         return 1
@@ -46,104 +56,111 @@ def main() -> int:
 
 async def carry_out(order: LoadOrder, inbox: Inbox, outbox: Outbox) -> Report:
     """Set up, load, sync the files; raises LoadError."""
-    clock = KernelClock()
-    requests, users = _prepared(order, clock)
-    halt: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    stop = functools.partial(_stop, halt)
-    sidecars = Sidecars(order.records, order.stamps, _from_thread(stop))
-    load = ClosedLoad(order, requests, users, lambda answer, record: sidecars.put(record, answer.stamps))
-    gc.collect()
-    gc.freeze()
-    with _Watch(inbox, outbox, load, stop):
-        report = await load.run(halt, clock)
-        outbox.offer(load.snapshot())
-    sidecars.close()
-    return report
+    target = resolve(order.base_url)
+    talks = _talks(order, target)
+    count = min(order.concurrency, len(talks))
+    allow_files(order, count)
+    loop = asyncio.get_running_loop()
+    sidecars = Sidecars(order.records, order.stamps, lambda: _in(loop, lambda: course.end("cancelled")))
+    means = means_of(order, target)
+    users = [means.user(number) for number in range(count)]
+    course = Course(order, sum(map(len, talks)), sidecars.put)
+    with Watch(inbox, outbox, course.end) as watch:
+        connected = await open_connections(users, course.ended)
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(YOUNG_OBJECTS)
+        ready = Ready(at_ns=time.monotonic_ns(), connected=connected)
+        if order.wait_for_start:
+            outbox.insist(ready, inbox)
+        else:
+            outbox.offer(ready)
+        try:
+            report = await _load(order, means, talks, users, course, watch)
+        finally:
+            await means.close()
+            written = sidecars.close()
+        outbox.offer(course.snapshot())
+    return replace(
+        report,
+        records_sha256=written.records.sha256,
+        records_bytes=written.records.bytes,
+        stamps_sha256=written.stamps.sha256,
+        stamps_bytes=written.stamps.bytes,
+        cpu_s=time.process_time(),
+        peak_rss_bytes=peak_rss_bytes(),
+    )
 
 
-def _prepared(order: LoadOrder, clock: KernelClock) -> tuple[list[Request], list[User]]:
-    if order.trust_proxy_env:
-        raise LoadError(
-            "A load can't be sent through a proxy: it would measure the proxy.",
-            fix="Give a base_url that is reached directly, and leave trust_proxy_env off.",
-        )
+def _talks(order: LoadOrder, target: Target) -> list[Talk]:
     if order.concurrency < 1:
         raise LoadError(f"A load of {order.concurrency} users sends nothing.", fix="Set concurrency to 1 or more.")
-    target = resolve(order.base_url)
-    requests = render(order, target, read_prompts(order.prompts))
-    count = min(order.concurrency, len(requests))
-    _allow_files(count + SPARE_FILES)
-    dial = functools.partial(connect, target, clock)
-    users = [User(k, dial, timeout_s=order.request_timeout_s, keep_text=order.keep_text) for k in range(count)]
-    return requests, users
+    talks = render(order, target)
+    if not talks:
+        raise LoadError(
+            f"The prompts {order.prompts} hold nothing for worker {order.shard} of {order.shards}.",
+            fix="Use fewer load_workers.",
+        )
+    return scheduled(talks) if order.loop == "open" else talks
 
 
-def _allow_files(needed: int) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < needed:
-        if hard != resource.RLIM_INFINITY and hard < needed:
-            raise LoadError(
-                f"The load needs {needed} open files, this user may have {hard}.",
-                fix="Lower concurrency, or raise the limit (ulimit -n).",
-            )
-        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+async def _load(
+    order: LoadOrder, means: Means, talks: list[Talk], users: list[User], course: Course, watch: Watch
+) -> Report:
+    """The load from its start to its end."""
+    started_ns = await _begun(order, course, watch)
+    effort = Effort()
+    watch.tell(course.snapshot)
+    if order.loop == "open":
+        why = await course.run(OpenLoop(course, Pool(means.user, users), talks, started_ns).run())
+    else:
+        why = await course.run(closed_loop(course, order, users, talks))
+    for user in users:
+        user.leave()
+    return _report(means, course, effort, started_ns, why)
 
 
-def _stop(halt: asyncio.Future[None]) -> None:
-    if not halt.done():
-        halt.set_result(None)
+async def _begun(order: LoadOrder, course: Course, watch: Watch) -> int:
+    """When the load began, now that it has [ns]."""
+    if order.wait_for_start:
+        waited: set[asyncio.Future[Any]] = {watch.start, course.ended}
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        if watch.start.done():
+            return await moment(watch.start.result(), course.ended)
+    return time.monotonic_ns()
 
 
-def _from_thread(call: Callable[[], None]) -> Callable[[], None]:
-    loop = asyncio.get_running_loop()
+def _report(means: Means, course: Course, effort: Effort, started_ns: int, why: Stopped | None) -> Report:
+    now_ns, meter, tally = time.monotonic_ns(), means.meter, course.tally
+    return Report(
+        at_ns=now_ns,
+        requests=tally.done,
+        ok=tally.ok,
+        started_ns=started_ns,
+        ended_ns=now_ns,
+        clock=clock_of(course.clocks),
+        path=means.path,
+        lag_ms_p50=meter.percentile_ms(50),
+        lag_ms_p99=meter.percentile_ms(99),
+        lag_ms_max=meter.max_ms,
+        cpu_share=effort.cpu_share(),
+        reads=tally.reads,
+        multi_chunk_reads=tally.multi_chunk_reads,
+        extra_multi_chunk_reads=meter.extra_merged,
+        late_sends=course.late_sends,
+        late_send_ms_max=course.latest_send_ms,
+        refused=course.refused,
+        reconnects=course.reconnects,
+        stopped=why,
+        not_sent=course.not_sent,
+        cancelled=why == "cancelled",
+        clock_jumps=means.clock.jumps,
+    )
 
-    def hand_over() -> None:
-        loop.call_soon_threadsafe(call)
 
-    return hand_over
-
-
-class _Watch:
-    """While the load runs: words on the leash, snapshots at a fixed rate, signals."""
-
-    def __init__(self, inbox: Inbox, outbox: Outbox, load: ClosedLoad, stop: Callable[[], None]) -> None:
-        self._inbox, self._outbox, self._load, self._stop = inbox, outbox, load, stop
-        self._loop = asyncio.get_running_loop()
-        self._timer: asyncio.TimerHandle | None = None
-
-    def __enter__(self) -> None:
-        for sign in _ENDING:
-            self._loop.add_signal_handler(sign, self._stop)
-        self._listen()
-        self._tell()
-
-    def __exit__(self, *_: object) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        for sign in _ENDING:
-            self._loop.remove_signal_handler(sign)
-        self._loop.remove_reader(self._inbox.fd)
-
-    def _listen(self) -> None:
-        try:
-            self._loop.add_reader(self._inbox.fd, self._heard)
-        except PermissionError:  # a plain file: there is no other side that could hold the leash
-            self._stop()
-        if self._inbox.told_to_stop():
-            self._stop()
-
-    def _heard(self) -> None:
-        self._inbox.take()
-        if self._inbox.told_to_stop():
-            self._stop()
-        if self._inbox.closed:
-            self._loop.remove_reader(self._inbox.fd)
-
-    def _tell(self) -> None:
-        self._outbox.offer(self._load.snapshot())
-        if self._outbox.gone:
-            self._stop()
-        self._timer = self._loop.call_later(SNAPSHOT_S, self._tell)
+def _in(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    """Have it called in the loop's own thread."""
+    loop.call_soon_threadsafe(call)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
 """Synthetic prompts: token-exact for one tokenizer, never alike, the same on every machine. Pure."""
 
-import hashlib
-import random
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
 from msgspec import Struct
 
 from deploytui.errors import ProfileError
+from deploytui.plan.streams import stream
 from deploytui.plan.words import WORDS
 
 GENERATOR = "words/1"
@@ -42,6 +41,8 @@ class Calibration(Struct, frozen=True):
     vocabulary: Vocabulary
     overhead_tokens: int
     """What the chat template and the special tokens add."""
+    turn_tokens: int = 0
+    """What the chat template adds for each further turn of a conversation: an answer and the next question."""
 
 
 def calibration(longest_tokens: int | None = None) -> Generator[str, int, Calibration | None]:
@@ -81,7 +82,7 @@ def words_for(found: Calibration, target_tokens: int) -> int:
     words = target_tokens - found.overhead_tokens
     if words < 1:
         raise ProfileError(
-            f"workload.prompt_tokens = {target_tokens} is too short: the chat template alone takes "
+            f"A prompt of {target_tokens} tokens (workload.prompt_tokens) is too short: the chat template alone takes "
             f"{found.overhead_tokens} tokens.",
             fix=f'Ask for more than {found.overhead_tokens} prompt_tokens, or use endpoint = "completions".',
         )
@@ -90,12 +91,23 @@ def words_for(found: Calibration, target_tokens: int) -> int:
 
 def prompt_text(words: Sequence[str], n_words: int, seed: int, *place: str | int) -> str:
     """A text of `n_words` words, the same for the same seed and place and another for any other."""
-    stream = _stream(seed, *place)
-    return " ".join(words[int(stream.random() * len(words))] for _ in range(n_words))
+    source = stream(GENERATOR, seed, *place)
+    return " ".join(words[int(source.random() * len(words))] for _ in range(n_words))
+
+
+def message_text(known: Vocabulary, n_words: int, seed: int, *place: str | int) -> str:
+    """A text of `n_words` words that stands alone in its message, so with a starter at its head."""
+    head = prompt_text(known.starters, 1, seed, *place, "head")
+    return f"{head} {prompt_text(known.words, n_words - 1, seed, *place)}".rstrip()
 
 
 def make_prompts(vocabulary: Vocabulary | None, words_each: int, seed: int, part: str, count: int) -> list[str]:
-    """`count` different prompts of `words_each` words for a part of the session, such as `warmup` or `r0`.
+    """`count` different prompts of `words_each` words for a part of the session, such as `warmup` or `r0`."""
+    return list(varied_prompts(vocabulary, [words_each] * count, seed, part))
+
+
+def varied_prompts(vocabulary: Vocabulary | None, lengths: Sequence[int], seed: int, part: str) -> Iterator[str]:
+    """One prompt for each length [words], all different.
 
     Any two of a part differ from one of their first words on, so that no prefix cache answers for the engine;
     ProfileError when there are not that many of that length. Without a vocabulary the tokens are not exact.
@@ -103,37 +115,49 @@ def make_prompts(vocabulary: Vocabulary | None, words_each: int, seed: int, part
     known = vocabulary or UNCOUNTED
     starters = _shuffled(known.starters, seed, part, "first")
     words = _shuffled(known.words, seed, part, "then")
-    width = _head_width(len(starters), len(words), count, words_each)
+    width = _head_width(len(starters), len(words), len(lengths), min(lengths, default=1))
+    for number, length in enumerate(lengths):
+        head = _head(starters, words, number, width)
+        tail = prompt_text(known.words, length - width, seed, part, number)
+        yield f"{head} {tail}".rstrip()
+
+
+def sharing_prompts(
+    vocabulary: Vocabulary | None, lengths: Sequence[int], shared: Sequence[int], groups: int, seed: int, part: str
+) -> Iterator[str]:
+    """One prompt for each length [words], whose leading `shared` words are those of its group: number modulo `groups`.
+
+    Behind them any two of a part differ as those of `varied_prompts` do; where that needs more words than are left,
+    fewer are shared. A group's words are the same in all parts of the session, so that the warm-up leaves them in a
+    prefix cache, as a system prompt in use is. ProfileError when prompts, or groups, can't be told apart.
+    """
+    known = vocabulary or UNCOUNTED
+    width = _head_width(len(known.words), len(known.words), len(lengths), min(lengths, default=2) - 1)
+    kept = [max(min(common, length - width), 1) for length, common in zip(lengths, shared, strict=True)]
+    prefixes = [text.split() for text in varied_prompts(known, [max(kept, default=1)] * groups, seed, "shared")]
+    words = _shuffled(known.words, seed, part, "then")
+    for number, (length, common) in enumerate(zip(lengths, kept, strict=True)):
+        head = _head(words, words, number, width)
+        tail = prompt_text(known.words, length - common - width, seed, part, number)
+        yield " ".join([*prefixes[number % groups][:common], head, tail]).rstrip()
+
+
+def _shuffled(words: Sequence[str], seed: int, *place: str | int) -> list[str]:
+    """The words in the order of a place."""
+    source = stream(GENERATOR, seed, *place)
+    return [word for _, word in sorted((source.random(), word) for word in words)]
+
+
+def _head_width(starters: int, words: int, count: int, words_each: int) -> int:
+    """How many leading words tell `count` prompts apart; ProfileError when `words_each` do not."""
+    width, told_apart = 1, starters
+    while told_apart < count and width <= words_each:
+        width, told_apart = width + 1, told_apart * words
     if width > words_each:
         raise ProfileError(
             f"{count} different prompts of {words_each} words can't be made.",
             fix="Ask for more workload.prompt_tokens, or for fewer requests.",
         )
-    prompts = []
-    for number in range(count):
-        head = _head(starters, words, number, width)
-        tail = prompt_text(known.words, words_each - width, seed, part, number)
-        prompts.append(f"{head} {tail}".rstrip())
-    return prompts
-
-
-def _stream(seed: int, *place: str | int) -> random.Random:
-    """Random numbers of a place; only its `random()` is promised to stay the same in later Pythons."""
-    key = "/".join(str(step) for step in (GENERATOR, seed, *place))
-    return random.Random(int.from_bytes(hashlib.sha256(key.encode()).digest(), "big"))
-
-
-def _shuffled(words: Sequence[str], seed: int, *place: str | int) -> list[str]:
-    """The words in the order of a place."""
-    stream = _stream(seed, *place)
-    return [word for _, word in sorted((stream.random(), word) for word in words)]
-
-
-def _head_width(starters: int, words: int, count: int, words_each: int) -> int:
-    """How many leading words tell `count` prompts apart; more than `words_each` when nothing does."""
-    width, told_apart = 1, starters
-    while told_apart < count and width <= words_each:
-        width, told_apart = width + 1, told_apart * words
     return width
 
 

@@ -6,7 +6,10 @@ import msgspec
 from msgspec import Struct
 
 from deploytui.definitions import requests_needed, samples_needed
-from deploytui.profile.schema import Closed, Limits, Profile
+from deploytui.plan.inputs import lengths_from_trace
+from deploytui.plan.lengths import longest_possible
+from deploytui.plan.loads import most_users
+from deploytui.profile.schema import Limits, Profile
 
 FEWEST_REPEATS = 3
 """With fewer, a session is a smoke test: no spread between repeats can be told."""
@@ -74,11 +77,7 @@ def sample_faults(profile: Profile) -> tuple[SampleFault, ...]:
 
 def most_in_flight(profile: Profile) -> int | None:
     """The largest concurrency of a closed load; None for a load that has none."""
-    match profile.workload.load:
-        case Closed(concurrency=users):
-            return users if isinstance(users, int) else max(users)
-        case _:
-            return None
+    return most_users(profile.workload.load)
 
 
 def _percentiles(profile: Profile) -> Iterator[tuple[str, str]]:
@@ -107,6 +106,6 @@ def _smoke(profile: Profile) -> Iterator[SampleFault]:
 
 def _no_tpot(profile: Profile) -> Iterator[SampleFault]:
     asked = profile.gates.max_tpot_ms is not None or (profile.objective or "").startswith("tpot_ms")
-    if asked and profile.workload.output_tokens < 2:
+    if asked and longest_possible(profile.workload.output_tokens) == 1 and not lengths_from_trace(profile.workload):
         text = "TPOT is asked for, but one output token has none: set workload.output_tokens to at least 2."
         yield SampleFault(code="missing_measurements", text=text)

@@ -2,14 +2,13 @@
 
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from deploytui.errors import DeployError, ProfileError
-from deploytui.profile.edit import edited
 from deploytui.profile.parse import parse_profile, peek
 from deploytui.profile.schema import Profile
 
@@ -63,12 +62,18 @@ def save_text(path: str | Path, text: str) -> None:
 
 def save_bytes(path: str | Path, data: bytes) -> None:
     """Put the bytes in the file, whole and synced, or leave the file as it was and raise DeployError."""
+    save_blocks(path, (data,))
+
+
+def save_blocks(path: str | Path, blocks: Iterable[bytes]) -> None:
+    """As `save_bytes`, with the blocks one after the other as they come."""
     target = Path(os.path.realpath(path))
     try:
         if target.exists() and not target.is_file():
-            target.write_bytes(data)  # a device or a pipe: a file put in its place would be a disaster
+            with target.open("wb") as device:  # or a pipe: a file put in its place would be a disaster
+                device.writelines(blocks)
         else:
-            _replace(target, data)
+            _replace(target, blocks)
     except OSError as error:
         fix = "Free some space or choose another folder; nothing was changed."
         raise DeployError(f"{path} could not be saved.", why=str(error), fix=fix) from error
@@ -79,6 +84,8 @@ def edit_profile(path: str | Path, changes: Mapping[str, Any]) -> Profile:
 
     Paths are those of `edited`; ProfileError leaves the file as it was.
     """
+    from deploytui.profile.edit import edited  # late: its library is needed for nothing else
+
     text = edited(read_text(path), changes, str(path))
     save_text(path, text)
     return parse_profile(text, str(path))
@@ -98,26 +105,27 @@ def _listed(path: Path) -> ListedProfile:
     return ListedProfile(path=path, name=profile.name, saved=profile.saved)
 
 
-def _replace(target: Path, data: bytes) -> None:
-    """A new file with the data in the place of `target`; no trace of it when that fails."""
+def _replace(target: Path, blocks: Iterable[bytes]) -> None:
+    """A new file with the blocks in the place of `target`; no trace of it when that fails."""
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
     try:
-        _write_synced(temporary, data, like=target)
+        _write_synced(temporary, blocks, like=target)
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
     _sync_folder(target.parent)
 
 
-def _write_synced(path: Path, data: bytes, *, like: Path) -> None:
+def _write_synced(path: Path, blocks: Iterable[bytes], *, like: Path) -> None:
     """Write a new file to the end and sync it; it gets the mode of `like` where that exists."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         if like.exists():
             os.fchmod(descriptor, like.stat().st_mode & 0o7777)
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
+        for block in blocks:
+            rest = memoryview(block)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -2,26 +2,12 @@
 
 from collections.abc import Iterator
 
-from deploytui.profile.rules import sweep
-from deploytui.profile.schema import Candidate, Closed, Profile, Timeouts
+from deploytui.profile.schema import Candidate, Profile, Timeouts
 
 
 def not_acted_on(profile: Profile) -> tuple[str, ...]:
     """Each key that is read but changes nothing yet, as `key: what is not done`; in the order of the schema."""
     return tuple(dict.fromkeys([*_session_keys(profile), *_candidate_keys(profile)]))
-
-
-def unrunnable(profile: Profile) -> str | None:
-    """Why the workload can't be run as asked, as a sentence with a remedy; None when it can."""
-    workload = profile.workload
-    if workload.dataset is not None:
-        return "workload.dataset: prompts from a file are not sent yet. Use prompt_tokens for synthetic prompts."
-    if not isinstance(workload.load, Closed):
-        kind = workload.load.__struct_config__.tag
-        return f'workload.load: the kind "{kind}" is not run yet. Use {{ kind = "closed", concurrency = 16 }}.'
-    if sweep(workload.load) is not None:
-        return "workload.load.concurrency: a list is not swept yet. Use one number."
-    return None
 
 
 def _session_keys(profile: Profile) -> Iterator[str]:

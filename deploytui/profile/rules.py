@@ -6,7 +6,8 @@ import msgspec
 
 from deploytui.profile.faults import Fault, shown
 from deploytui.profile.nearest import did_you_mean
-from deploytui.profile.schema import Closed, Constant, Gamma, Gates, Limits, Load, Poisson, Profile, Stages, Workload
+from deploytui.profile.schema import Closed, Constant, Gamma, Gates, Limits, Load, Poisson, Profile, Workload
+from deploytui.profile.workload_rules import workload_faults
 
 PLAIN_OBJECTIVES = ("output_tok_s", "request_s", "goodput", "cost_per_mtok", "peak_gpu_gib", "peak_host_gib")
 LATENCIES = ("ttft_ms", "tpot_ms", "e2e_ms")
@@ -27,7 +28,7 @@ def rule_faults(profile: Profile) -> tuple[Fault, ...]:
         *_name_faults(profile),
         *_baseline_faults(profile),
         *_objective_faults(profile),
-        *_workload_faults(profile.workload),
+        *workload_faults(profile.workload),
         *_sweep_faults(profile.workload),
         *_gate_faults(profile.gates),
         *_repeated(profile.quality.tasks, "quality.tasks", "task"),
@@ -76,15 +77,6 @@ def _objective_faults(profile: Profile) -> Iterator[Fault]:
         yield Fault("objective", f"needs a statistic: {shown(said)}", f'Write "{said}.p95", for one.')
     elif said is not None and said not in OBJECTIVES:
         yield Fault("objective", f"can't be {shown(said)}", did_you_mean(said, OBJECTIVES))
-
-
-def _workload_faults(workload: Workload) -> Iterator[Fault]:
-    if workload.prompt_tokens is None and workload.dataset is None:
-        yield Fault("workload", "has no prompts", "Add prompt_tokens = 1024, or dataset = a JSONL file.")
-    if workload.prompt_tokens is not None and workload.dataset is not None:
-        yield Fault("workload", "has both prompt_tokens and dataset", "Keep one of them.")
-    if isinstance(workload.load, Stages) and not workload.load.stages:
-        yield Fault("workload.load.stages", "is empty", "Add stages such as { rate = 2, seconds = 60 }.")
 
 
 def _sweep_faults(workload: Workload) -> Iterator[Fault]:

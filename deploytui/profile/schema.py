@@ -78,6 +78,43 @@ class TraceReplay(Strict, frozen=True, tag_field="kind", tag="trace"):
 Load = Closed | Constant | Poisson | Gamma | Burst | Ramp | Stages | TraceReplay
 
 
+class Uniform(Strict, frozen=True, tag_field="kind", tag="uniform"):
+    """Lengths [tokens] drawn evenly from `min` to `max`, both included."""
+
+    min: Positive
+    max: Positive
+
+
+class Normal(Strict, frozen=True, tag_field="kind", tag="normal"):
+    """Lengths [tokens] drawn from a normal distribution, drawn again while outside `min` and `max`."""
+
+    mean: Rate
+    std: Rate
+    min: Positive = 1
+    max: Positive | None = None
+
+
+class Lognormal(Strict, frozen=True, tag_field="kind", tag="lognormal"):
+    """Lengths [tokens] whose logarithm is normal; `mean` and `std` are of the lengths themselves."""
+
+    mean: Rate
+    std: Rate
+    min: Positive = 1
+    max: Positive | None = None
+
+
+Lengths = Positive | Uniform | Normal | Lognormal
+"""How long prompts or answers are [tokens]; a plain number is the same for all."""
+
+
+class SharedPrefix(Strict, frozen=True):
+    """The part of each synthetic prompt that it has in common with the others of its group."""
+
+    ratio: Annotated[float, Meta(gt=0, lt=1)]
+    """Of the prompt's tokens."""
+    groups: Positive = 1
+
+
 class Sampling(Strict, frozen=True):
     """Sampling, sent with every request so that no engine fills in its own; an absent optional key is not sent."""
 
@@ -92,9 +129,11 @@ class Sampling(Strict, frozen=True):
 class Workload(Strict, frozen=True):
     """The one workload every candidate gets."""
 
-    prompt_tokens: Positive | None = None
+    prompt_tokens: Lengths | None = None
+    shared_prefix: SharedPrefix | None = None
+    turns: Positive = 1
     dataset: str | None = None
-    output_tokens: Positive = 128
+    output_tokens: Lengths = 128
     requests: Positive = 200
     load: Load = field(default_factory=lambda: Closed(concurrency=16))
     decide_at: Positive | Rate | None = None
@@ -103,6 +142,10 @@ class Workload(Strict, frozen=True):
     seed: Count = 0
     endpoint: Literal["chat", "completions"] = "chat"
     sampling: Sampling = Sampling()
+    headers: dict[str, str] = {}
+    body: dict[str, Any] = {}
+    max_seconds: Rate | None = None
+    max_error_rate: Share | None = None
 
 
 class Quality(Strict, frozen=True):
@@ -210,6 +253,7 @@ class Candidate(Strict, frozen=True):
     base_url: str | None = None
     served_model: str | None = None
     api_key_env: str | None = None
+    transport: Literal["direct", "aiohttp"] = "direct"
     declared: dict[str, str] = {}
     form: Literal["online", "offline", "edge"] | None = None
     effort_days: Seconds | None = None
@@ -226,6 +270,7 @@ class Profile(Strict, frozen=True, kw_only=True):
     objective: str | None = None
     order: Literal["grouped", "interleaved"] = "grouped"
     drift_check: bool = False
+    load_workers: Positive | None = None
     timeouts: Timeouts = Timeouts()
     workload: Workload
     quality: Quality = Quality()

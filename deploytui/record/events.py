@@ -4,11 +4,12 @@ Every event has `at_ns`, the monotonic clock of the runner's host; stamps of two
 through the `SessionStarted` anchor before them.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
+from deploytui.record.capacity import Capacity, Search
 from deploytui.record.facts import (
     Artifact,
     Band,
@@ -20,9 +21,10 @@ from deploytui.record.facts import (
     MemoryUse,
     Sidecar,
 )
+from deploytui.record.finite import refuse_non_finite
 from deploytui.record.keys import StepKey
 from deploytui.record.measured import Metrics, Quality, TaskScore
-from deploytui.record.planned import PlannedCandidate, PlannedStep
+from deploytui.record.planned import PlannedCandidate, PlannedPoint, PlannedStep
 from deploytui.record.verdict import Decision
 from deploytui.record.words import Phase, Run, Status
 
@@ -54,11 +56,17 @@ class SessionStarted(Event, frozen=True, tag="session_started", kw_only=True):
 
 
 class Planned(Event, frozen=True, tag="planned", kw_only=True):
-    """What this session will do."""
+    """What this session will do; said again when a search adds points and steps."""
 
     candidates: tuple[PlannedCandidate, ...]
     steps: tuple[PlannedStep, ...]
     workload_key: str
+    """Of the point that is decided on."""
+    points: tuple[PlannedPoint, ...] = ()
+    decided_point: int | None = 0
+    """The number of the point that the gates decide at; None when none is named."""
+    search: Search | None = None
+    """What is searched for, where the session is about capacity."""
 
 
 class EnvironmentRead(Event, frozen=True, tag="environment", kw_only=True):
@@ -186,6 +194,15 @@ class Measured(Event, frozen=True, tag="measured", kw_only=True):
     metrics: Metrics
 
 
+class CapacityFound(Event, frozen=True, tag="capacity", kw_only=True):
+    """A search for a candidate's capacity is over."""
+
+    candidate: str
+    point: int | None
+    """Where it was found, else the lowest that was measured; None when nothing was."""
+    capacity: Capacity
+
+
 class Summed(Event, frozen=True, tag="summed", kw_only=True):
     """A candidate's launch is over: memory, start and quality as a whole."""
 
@@ -259,6 +276,7 @@ AnyEvent = (
     | RepeatDone
     | TaskDone
     | Measured
+    | CapacityFound
     | Summed
     | RunSet
     | Freed
@@ -274,19 +292,5 @@ _encoder = msgspec.json.Encoder()
 
 def encode(event: AnyEvent) -> bytes:
     """The event as one line with its newline; refuses NaN and infinity with ValueError."""
-    _refuse_non_finite(msgspec.to_builtins(event))
+    refuse_non_finite(msgspec.to_builtins(event))
     return _encoder.encode(event) + b"\n"
-
-
-def _refuse_non_finite(value: Any) -> None:
-    """Raise ValueError at the first float that JSON can't hold: msgspec would write null and then refuse to read it."""
-    match value:
-        case float():
-            if value - value != 0.0:
-                raise ValueError(f"{value} can't be written to the journal")
-        case dict():
-            for part in value.values():
-                _refuse_non_finite(part)
-        case list() | tuple():
-            for part in value:
-                _refuse_non_finite(part)

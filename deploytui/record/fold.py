@@ -10,6 +10,7 @@ from deploytui.record.events import (
     AnyEvent,
     ArtifactRead,
     Asked,
+    CapacityFound,
     Decided,
     EngineRead,
     EnvironmentRead,
@@ -85,6 +86,7 @@ CandidateEvent = (
     | RepeatDone
     | TaskDone
     | Measured
+    | CapacityFound
     | Summed
     | RunSet
     | Freed
@@ -123,6 +125,8 @@ def _change(candidate: CandidateState, event: CandidateEvent) -> dict[str, Any]:
             return {"tasks": (*(kept for kept in candidate.tasks if kept.step != step), task)}
         case Measured(point=point, metrics=metrics):
             return {"measured": {**candidate.measured, point: metrics}}
+        case CapacityFound(point=point, capacity=capacity):
+            return {"capacity": capacity, "point": point}
         case Summed(memory=memory, cold_start=cold_start, quality=quality):
             return {"memory": memory, "cold_start": cold_start, "quality": quality or candidate.quality}
         case RunSet(run=run, failure=failure, oom=oom):
@@ -142,10 +146,18 @@ def _planned(state: SessionState, event: Planned) -> SessionState:
             artifact_label=row.artifact,
             differs=row.differs,
             factors=row.factors,
+            point=event.decided_point,
         )
         for row in event.candidates
     }
-    return replace(state, candidates=rows, steps=event.steps, workload_key=event.workload_key)
+    return replace(
+        state,
+        candidates=rows,
+        steps=event.steps,
+        workload_key=event.workload_key,
+        points=event.points,
+        search=event.search,
+    )
 
 
 def _phase(event: PhaseEnded) -> PhaseRecord:

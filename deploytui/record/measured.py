@@ -6,11 +6,13 @@ from deploytui.record.facts import Distribution, Share
 
 
 class Spread(Struct, frozen=True, kw_only=True):
-    """Smallest, middle and largest of integer counts; all None of nothing."""
+    """Smallest, middle, mean and largest of integer counts; all None of nothing."""
 
     n: int
     min: int | None = None
     median: float | None = None
+    mean: float | None = None
+    """None in records of early versions, too."""
     max: int | None = None
 
 
@@ -18,13 +20,28 @@ class ToolError(Struct, frozen=True, kw_only=True):
     """What the tool itself may have added: the clock used, its own lag, and reads that held several tokens."""
 
     clock: str = "user"
+    path: str = "tcp"
+    """How the requests went: `tcp`, `tls` or `aiohttp`."""
+    lag_ms_p50: float | None = None
     lag_ms_p99: float | None = None
     lag_ms_max: float | None = None
+    """How long bytes waited for the load worker [ms]."""
     multi_chunk_read_share: float | None = None
+    extra_multi_chunk_read_share: float | None = None
+    """Share of reads in which chunks met because the worker read late, not because the server sent them together."""
+    late_sends: int = 0
+    """Requests of an open loop sent more than 1 ms after their time."""
+    late_send_ms_max: float | None = None
+    workers: int = 1
     worker_cpu_share: float | None = None
+    """The busiest worker's share of a core."""
+    worker_cpu_shares: tuple[float | None, ...] = ()
+    """Of each worker."""
     clock_jumps: int = 0
     """Jumps of the wall clock, which kernel stamps are carried over from."""
     client_bound: bool = False
+    client_bound_why: str = ""
+    """What shows it, and what to do."""
 
 
 class Metrics(Struct, frozen=True, kw_only=True):
@@ -39,6 +56,9 @@ class Metrics(Struct, frozen=True, kw_only=True):
     tpot: Distribution
     icl: Distribution
     e2e: Distribution
+    ttft_scheduled: Distribution | None = None
+    """Open loops only: from the time the request should have left."""
+    e2e_scheduled: Distribution | None = None
     connect: Distribution
     tokens_per_chunk: float | None
     output_tok_s: float | None

@@ -1,13 +1,11 @@
-"""Rates over time: the steady window of a repeat, the tokens inside it, and the requests that meet the gates."""
+"""Rates over time: the steady window of a repeat, the tokens inside it, and the limits a good request must hold."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import fsum
 
-from deploytui.definitions import tpot, ttft
 from deploytui.profile.schema import Gates, Limits
-from deploytui.record.trace import RequestRecord
-from deploytui.units import NS
 
 FULL = 0.9
 """The share of the target concurrency from which a load counts as steady."""
@@ -24,53 +22,70 @@ class Window:
     @property
     def length_ns(self) -> int:
         """All stretches together [ns]."""
-        return self.until(self.ends_ns[-1]) if self.ends_ns else 0
+        return self.before_ns[-1] + self.ends_ns[-1] - self.starts_ns[-1] if self.ends_ns else 0
 
-    def until(self, at_ns: int) -> int:
+    def tokens(self, rows: Iterable[tuple[int, int, int]]) -> float:
+        """Output tokens that fell into the window, of rows (first token, last token, tokens): of each row the first
+        where it came, the rest spread evenly from there to the last, because single tokens have no stamps.
+        """
+        whole, parts = 0, []
+        starts, ends = self.starts_ns, self.ends_ns
+        for first, last, count in rows:
+            place = bisect_right(starts, first) - 1
+            if place >= 0 and last <= ends[place]:
+                whole += count
+            else:
+                parts.append(self._part(first, last, count))
+        return fsum((whole, *parts))
+
+    def _part(self, first: int, last: int, count: int) -> float:
+        held = self._holds(first)
+        if last <= first:
+            return count if held else 0
+        return (count - 1) * (self._until(last) - self._until(first)) / (last - first) + held
+
+    def _holds(self, at_ns: int) -> bool:
+        place = bisect_right(self.starts_ns, at_ns) - 1
+        return place >= 0 and at_ns <= self.ends_ns[place]
+
+    def _until(self, at_ns: int) -> int:
         """How much of the window lies before `at_ns` [ns]."""
         place = bisect_right(self.starts_ns, at_ns) - 1
         if place < 0:
             return 0
         return self.before_ns[place] + min(at_ns, self.ends_ns[place]) - self.starts_ns[place]
 
-    def holds(self, at_ns: int) -> bool:
-        """Whether the load was full at `at_ns`."""
-        place = bisect_right(self.starts_ns, at_ns) - 1
-        return place >= 0 and at_ns <= self.ends_ns[place]
 
-
-def full_window(records: Sequence[RequestRecord], target: int) -> Window:
-    """When at least 90 % of `target` requests were active (sent, not ended; failed ones too)."""
-    steps = sorted([(r.sent_ns, 1) for r in records] + [(r.end_ns, -1) for r in records])
+def full_window(sent_ns: Iterable[int], end_ns: Iterable[int], target: int, *, until_ns: int | None = None) -> Window:
+    """When at least 90 % of `target` requests were active (sent, not ended; failed ones too), up to `until_ns`."""
+    # One number a step: its time, and in the lowest bit whether it is a start, so that ends come first at one instant.
+    steps = sorted([at_ns << 1 | 1 for at_ns in sent_ns] + [at_ns << 1 for at_ns in end_ns])
     starts: list[int] = []
     ends: list[int] = []
-    before = [0]
-    active, since = 0, None
-    for at_ns, step in steps:
-        active += step
-        full = active >= FULL * target
-        if full and since is None:
-            since = at_ns
-        elif not full and since is not None:
-            if at_ns > since:
+    active, full, since = 0, FULL * target, 0
+    for step in steps:
+        if step & 1:
+            active += 1
+            if active >= full > active - 1:
+                since = step >> 1
+        else:
+            active -= 1
+            if active < full <= active + 1 and step >> 1 > since:
                 starts.append(since)
-                ends.append(at_ns)
-                before.append(before[-1] + at_ns - since)
-            since = None
-    return Window(tuple(starts), tuple(ends), tuple(before[:-1]))
+                ends.append(step >> 1)
+    return _window(starts, ends, until_ns)
 
 
-def tokens_within(record: RequestRecord, window: Window) -> float:
-    """Output tokens of a request that fell into the window: the first where it came, the rest spread evenly from
-    there to the last, because single tokens have no stamps.
-    """
-    first, last, count = record.first_token_ns, record.last_token_ns, record.output_tokens or 0
-    if first is None or count == 0:
-        return 0.0
-    if last is None or last <= first:
-        return count if window.holds(first) else 0.0
-    rest = (count - 1) * (window.until(last) - window.until(first)) / (last - first)
-    return rest + (1 if window.holds(first) else 0)
+def _window(starts: list[int], ends: list[int], until_ns: int | None) -> Window:
+    """Without what lies behind `until_ns`."""
+    if until_ns is not None:
+        starts = [start for start in starts if start < until_ns]
+        ends = [min(end, until_ns) for end in ends[: len(starts)]]
+    before, total = [], 0
+    for start, end in zip(starts, ends, strict=True):
+        before.append(total)
+        total += end - start
+    return Window(tuple(starts), tuple(ends), tuple(before))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,20 +114,3 @@ def _smallest(limits: Limits | None) -> float | None:
         return None
     set_ms = [v for v in (limits.mean, limits.p50, limits.p90, limits.p95, limits.p99, limits.max) if v is not None]
     return min(set_ms) / 1e3 if set_ms else None
-
-
-def meets(record: RequestRecord, limits: RequestLimits) -> bool | None:
-    """Whether a request meets every limit; a failed one misses; None when its tokens are unknown but TPOT is asked.
-
-    A reply of one token has no TPOT and can't miss it.
-    """
-    if not record.ok:
-        return False
-    if limits.tpot_s is not None and record.output_tokens is None:
-        return None
-    figures = (
-        (ttft(record.sent_ns, record.first_token_ns), limits.ttft_s),
-        (tpot(record.first_token_ns, record.last_token_ns, record.output_tokens), limits.tpot_s),
-        ((record.end_ns - record.sent_ns) * NS, limits.e2e_s),
-    )
-    return all(limit is None or figure is None or figure <= limit for figure, limit in figures)

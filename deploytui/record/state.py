@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from deploytui.record.capacity import Capacity, Search
 from deploytui.record.events import (
     Evidence,
     Freed,
@@ -15,7 +16,7 @@ from deploytui.record.events import (
 from deploytui.record.facts import Artifact, ColdStart, EngineFacts, Environment, Failure, MemoryUse, Sidecar
 from deploytui.record.keys import StepKey
 from deploytui.record.measured import Metrics, Quality, TaskScore
-from deploytui.record.planned import PlannedStep
+from deploytui.record.planned import PlannedPoint, PlannedStep
 from deploytui.record.series import Series
 from deploytui.record.verdict import Decision, Verdict
 from deploytui.record.words import Phase, Run, Status
@@ -76,6 +77,9 @@ class CandidateState(Struct, frozen=True, kw_only=True):
     tasks: tuple[TaskRecord, ...] = ()
     measured: dict[int, Metrics] = {}
     """Pooled metrics by point of the sweep."""
+    point: int | None = 0
+    """The point that is decided on; None when none is named."""
+    capacity: Capacity | None = None
     memory: MemoryUse | None = None
     cold_start: ColdStart | None = None
     quality: Quality | None = None
@@ -83,8 +87,8 @@ class CandidateState(Struct, frozen=True, kw_only=True):
 
     @property
     def metrics(self) -> Metrics | None:
-        """The pooled metrics of the first point; None before they are known."""
-        return self.measured.get(0)
+        """The pooled metrics at the point that is decided on; None before they are known."""
+        return None if self.point is None else self.measured.get(self.point)
 
     @property
     def simulated(self) -> bool:
@@ -100,6 +104,9 @@ class SessionState(Struct, frozen=True, kw_only=True):
     environment: Environment | None = None
     workload_key: str | None = None
     steps: tuple[PlannedStep, ...] = ()
+    points: tuple[PlannedPoint, ...] = ()
+    search: Search | None = None
+    """What is searched for, where the session is about capacity."""
     prompts: PromptsMade | None = None
     candidates: dict[str, CandidateState] = {}
     node: NodeRollup | None = None

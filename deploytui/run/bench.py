@@ -1,24 +1,34 @@
 """A candidate with its engine at the door, and the loads put on it."""
 
+import importlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import anyio
+from anyio import to_thread
 
 from deploytui.engine.protocol import Engine
 from deploytui.load.orders import LoadOrder, Report
-from deploytui.profile.schema import Candidate, Sampling, Workload
+from deploytui.profile.schema import Candidate, Sampling
 from deploytui.record.facts import Failure
 from deploytui.record.keys import StepKey
+from deploytui.run.children import unwrapped
 from deploytui.run.context import Context
 from deploytui.run.failing import EngineDied, why_it_died
 from deploytui.run.keeping import Kept
 from deploytui.run.loads import run_load
+from deploytui.run.sharing import shared, worker_count
 from deploytui.session.folder import safe_name
 
+WELL_UNDER_WAY_S = 0.7
+"""When a load has begun for sure [s]."""
 DEATH_S = 1.0
 """How long the end of an engine may come after the requests it broke [s]."""
+
+Loaded = tuple[tuple[LoadOrder, Report], ...]
+"""What each worker of a load was asked, and what it reported."""
 
 
 @dataclass
@@ -63,41 +73,71 @@ def sampling_body(sampling: Sampling) -> dict[str, Any]:
     return body | ({"ignore_eos": True} if sampling.ignore_eos else {})
 
 
-def load_order(ctx: Context, bench: Bench, prompts: Path, label: str, *, sampling: Sampling, **more: Any) -> LoadOrder:
-    """An order for one load on the bench; `label` names its files."""
-    workload: Workload = ctx.profile.workload
-    return LoadOrder(
+def load_orders(
+    ctx: Context,
+    bench: Bench,
+    prompts: Path,
+    label: str,
+    *,
+    sampling: Sampling,
+    concurrency: int,
+    streams: int | None = None,
+    body: dict[str, Any] | None = None,
+    **more: Any,
+) -> tuple[LoadOrder, ...]:
+    """An order for each worker of one load on the bench; `label` names its files.
+
+    `streams` are the requests per second of an open loop, where `concurrency` are only its first connections.
+    """
+    workload = ctx.profile.workload
+    whole = LoadOrder(
         base_url=bench.base_url,
         endpoint=more.pop("endpoint", workload.endpoint),
         model=bench.served_model,
-        headers=bench.headers,
-        body={**sampling_body(sampling), "seed": workload.seed, **bench.engine.body(bench.candidate)},
+        headers={**workload.headers, **bench.headers},
+        body={
+            **sampling_body(sampling),
+            "seed": workload.seed,
+            **(body or {}),
+            **bench.engine.body(bench.candidate),
+        },
         prompts=str(prompts),
+        concurrency=concurrency,
+        transport=bench.candidate.transport,
         request_timeout_s=ctx.profile.timeouts.request,
         records=str(bench.folder / f"{label}.requests.w0.jsonl"),
         stamps=str(bench.folder / f"{label}.stamps.w0.bin"),
         **more,
     )
+    return shared(whole, worker_count(ctx.profile.load_workers, streams or concurrency))
 
 
-async def put_load(ctx: Context, bench: Bench, order: LoadOrder) -> Report:
+async def put_load(ctx: Context, bench: Bench, label: str, orders: Sequence[LoadOrder]) -> Loaded:
     """Run one load; files of an earlier try of the same step make room first."""
-    _make_room(order)
+    _make_room(bench.folder, label)
     ctx.ticker.begin_load()
     try:
-        return await run_load(
-            order,
-            session=ctx.folder.id,
-            errors=bench.folder / "workers.log",
-            hear=ctx.ticker.hear,
-        )
+        with unwrapped():
+            async with anyio.create_task_group() as group:
+                group.start_soon(_make_ready)
+                reports = await run_load(orders, spares=ctx.spares, hear=ctx.ticker.hear)
+                group.cancel_scope.cancel()
     finally:
         ctx.ticker.end_load()
+    await bench.check_alive(broken=any(report.ok < report.requests for report in reports))
+    return tuple(zip(orders, reports, strict=True))
 
 
-def _make_room(order: LoadOrder) -> None:
-    for path in (order.records, order.stamps):
-        Path(path).unlink(missing_ok=True)
+async def _make_ready() -> None:
+    """Import what the figures need while the load runs, and not while it begins."""
+    await anyio.sleep(WELL_UNDER_WAY_S)
+    await to_thread.run_sync(importlib.import_module, "deploytui.run.gaps", abandon_on_cancel=True)
+
+
+def _make_room(folder: Path, label: str) -> None:
+    for path in folder.iterdir():
+        if path.name.startswith((f"{label}.requests.w", f"{label}.stamps.w")):
+            path.unlink()
 
 
 def step_label(key: StepKey) -> str:

@@ -22,14 +22,15 @@ from deploytui.run.bench import Bench
 from deploytui.run.context import Context
 from deploytui.run.doors import door
 from deploytui.run.failing import CandidateFailed, EngineDied, failed, too_long
+from deploytui.run.job import Measure
 from deploytui.run.launching import launched, serving
 from deploytui.run.loading import Loaded
-from deploytui.run.measuring import ask_tasks, measure_steps, warm
-from deploytui.run.prompting import prepare_prompts
+from deploytui.run.measuring import warm
+from deploytui.run.prompting import is_exact_expected, prepare_prompts
 from deploytui.run.recorder import now_ns
 
 
-async def run_candidate(ctx: Context, candidate: Candidate, steps: Sequence[PlannedStep]) -> None:
+async def run_candidate(ctx: Context, candidate: Candidate, steps: Sequence[PlannedStep], measure: Measure) -> None:
     """Launch, measure, stop one candidate; its failure is a result, not an exception."""
     name = candidate.name
     with anyio.CancelScope() as scope:
@@ -37,7 +38,7 @@ async def run_candidate(ctx: Context, candidate: Candidate, steps: Sequence[Plan
         if name in ctx.halt.skipped:
             scope.cancel()
         try:
-            await _stages(ctx, candidate, steps)
+            await _stages(ctx, candidate, steps, measure)
         except CandidateFailed as error:
             record_failure(ctx, name, error.failure)
         except EngineDied as error:
@@ -104,7 +105,7 @@ def _by_wish(*, skipped: bool) -> Failure:
     return Failure(kind="interrupted", what="Interrupted before it was through.", fix=fix)
 
 
-async def _stages(ctx: Context, candidate: Candidate, steps: Sequence[PlannedStep]) -> None:
+async def _stages(ctx: Context, candidate: Candidate, steps: Sequence[PlannedStep], measure: Measure) -> None:
     folder = ctx.folder.candidate_dir(candidate.name)
     await to_thread.run_sync(lambda: folder.mkdir(parents=True, exist_ok=True))
     async with ctx.phase(candidate.name, "checking"):
@@ -117,11 +118,11 @@ async def _stages(ctx: Context, candidate: Candidate, steps: Sequence[PlannedSte
     async with AsyncExitStack() as stack:
         bench = await stack.enter_async_context(launched(ctx, candidate, engine, check, folder))
         loaded = await serving(ctx, bench)
-        await _measure(ctx, bench, loaded, steps, download_s)
+        await _measured(ctx, bench, loaded, steps, measure, download_s)
 
 
 async def _checked(ctx: Context, candidate: Candidate) -> CaseCheck:
-    check = await check_case(ctx.profile, candidate, ctx.base_dir, ctx.cache_dir)
+    check = await check_case(ctx.profile, candidate, ctx.base_dir, ctx.cache_dir, inputs=ctx.inputs)
     if check.failure is not None:
         raise CandidateFailed(check.failure)
     for text in check.notes:
@@ -150,8 +151,13 @@ async def _download(ctx: Context, candidate: Candidate, model: EmbeddedModel) ->
     return time.monotonic() - began
 
 
-async def _measure(
-    ctx: Context, bench: Bench, loaded: Loaded, steps: Sequence[PlannedStep], download_s: float | None
+async def _measured(
+    ctx: Context,
+    bench: Bench,
+    loaded: Loaded,
+    steps: Sequence[PlannedStep],
+    measure: Measure,
+    download_s: float | None,
 ) -> None:
     name = bench.candidate.name
     quality: Quality | None = None
@@ -160,8 +166,10 @@ async def _measure(
             await _prompts(ctx, bench)
             evidence["requests"] = await warm(ctx, bench)
         async with ctx.phase(name, "measuring"):
-            await measure_steps(ctx, bench, [step for step in steps if step.key.repeat is not None])
+            await measure(ctx, bench, [step for step in steps if step.key.repeat is not None])
         if tasks := [step for step in steps if step.key.task is not None]:
+            from deploytui.run.asking import ask_tasks
+
             async with ctx.phase(name, "quality"):
                 quality = await ask_tasks(ctx, bench, tasks)
         ctx.recorder.say(RunSet(at_ns=now_ns(), candidate=name, run="ok"))
@@ -190,15 +198,15 @@ async def _prompts(ctx: Context, bench: Bench) -> None:
     """Make the session's prompts with this engine, if it is the first that serves."""
     if ctx.prompts is not None:
         return
-    timeout_s = ctx.profile.timeouts.request
+    workload, timeout_s = ctx.profile.workload, ctx.profile.timeouts.request
     try:
         async with door(bench.base_url, bench.headers) as calls:
-            ctx.prompts = await prepare_prompts(
-                calls, ctx.folder, ctx.profile.workload, bench.served_model, bench.candidate.name, timeout_s
+            ctx.prompts, ctx.calibration = await prepare_prompts(
+                calls, ctx.folder, workload, bench.served_model, bench.candidate.name, timeout_s, ctx.inputs
             )
     except EngineError:
         await bench.check_alive(broken=True)
         raise
     ctx.recorder.say(ctx.prompts)
-    if not ctx.prompts.exact:
+    if not ctx.prompts.exact and is_exact_expected(workload):
         ctx.note("warning", "The prompts could not be made token-exact: see each candidate's prompt_tokens.")

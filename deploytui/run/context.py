@@ -1,20 +1,34 @@
 """What every part of the runner works with, and the small things it says over and over."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deploytui.decide.session import decide
+from deploytui.plan.inputs import NO_INPUTS, Inputs
+from deploytui.plan.prompts import Calibration
 from deploytui.profile.schema import Profile
 from deploytui.record.events import Decided, Evidence, Note, PhaseEnded, PhaseStarted, PromptsMade
-from deploytui.record.state import CandidateState
+from deploytui.record.state import CandidateState, SessionState
+from deploytui.record.verdict import Decision
 from deploytui.record.words import Phase
 from deploytui.run.halt import Halt
 from deploytui.run.recorder import Recorder, now_ns
+from deploytui.run.spares import Spares
 from deploytui.run.ticker import Ticker
 from deploytui.session.folder import SessionFolder
 from deploytui.units import NS
+
+
+def decide(profile: Profile, state: SessionState, over: bool) -> Decision:
+    """As the product decides; imported when something is to be decided on."""
+    from deploytui.decide.session import decide as judge
+
+    return judge(profile, state, over)
+
+
+Judge = Callable[[Profile, SessionState, bool], Decision]
+"""Profile and state to the decision; the last says whether the session is over."""
 
 
 @dataclass
@@ -27,9 +41,16 @@ class Context:
     cache_dir: Path
     recorder: Recorder
     ticker: Ticker
+    spares: Spares
     halt: Halt = field(default_factory=Halt)
+    inputs: Inputs = NO_INPUTS
+    """The files that the workload names."""
     prompts: PromptsMade | None = None
     """Made with the first engine that serves."""
+    calibration: Calibration | None = None
+    """How that engine counts; None where it does not tell, or no prompts have to be made."""
+    judge: Judge = decide
+    """How a state is decided on, at its end or before it."""
     failed: bool = False
     """Whether the runner itself could not do its part for some candidate."""
 
@@ -43,7 +64,7 @@ class Context:
 
     def decide_so_far(self) -> None:
         """Journal the decision as it stands."""
-        so_far = decide(self.profile, self.recorder.state, final=False)
+        so_far = self.judge(self.profile, self.recorder.state, False)
         if so_far != self.recorder.state.decision:
             self.recorder.say(Decided(at_ns=now_ns(), decision=so_far))
 

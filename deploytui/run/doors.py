@@ -6,15 +6,14 @@ Measured requests never go through here; they are the load worker's.
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+import anyio
 import msgspec
 
-from deploytui.errors import EngineError
-
-if TYPE_CHECKING:
-    from aiohttp import ClientSession
+from deploytui.errors import DeployError, EngineError
+from deploytui.run.direct import DirectDoor
 
 CALL_S = 10.0
 NO_ENTRY = "Set api_key_env to the name of a variable that holds the server's key."
@@ -32,72 +31,73 @@ def on_this_host(base_url: str) -> bool:
         return host == "localhost"
 
 
+class Door(Protocol):
+    """A way to call one engine."""
+
+    base_url: str
+    """Without a slash at its end."""
+
+    async def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, bytes]:
+        """Status and content of the answer, in whatever time it takes; raises OSError."""
+
+
 @asynccontextmanager
-async def door(base_url: str, headers: dict[str, str]) -> AsyncIterator["ClientSession"]:
-    """A session for control calls to one engine."""
-    from aiohttp import ClientSession, ClientTimeout  # late: its import takes 0.16 s
+async def door(base_url: str, headers: dict[str, str]) -> AsyncIterator[Door]:
+    """For control calls to one engine: straight to one on this host, else as the environment's proxies want it."""
+    if on_this_host(base_url):
+        yield DirectDoor(base_url, headers)
+        return
+    from deploytui.run.remote import remote_door  # late: its library takes 0.16 s to import
 
-    async with ClientSession(
-        base_url.rstrip("/") + "/",
-        headers=headers,
-        timeout=ClientTimeout(total=CALL_S),
-        trust_env=not on_this_host(base_url),
-    ) as session:
-        yield session
+    async with remote_door(base_url, headers) as remote:
+        yield remote
 
 
-async def status(session: "ClientSession", path: str) -> int | None:
+async def status(door: Door, path: str) -> int | None:
     """The HTTP status of a GET; None when nobody answers."""
-    found = await reached(session, path)
+    found = await reached(door, path)
     return found if isinstance(found, int) else None
 
 
-async def reached(session: "ClientSession", path: str) -> int | str:
+async def reached(door: Door, path: str) -> int | str:
     """The HTTP status of a GET, or in words why there is none."""
-    from aiohttp import ClientError
-
     try:
-        async with session.get(path.lstrip("/")) as response:
-            await response.read()
-            return response.status
+        with anyio.fail_after(CALL_S):
+            return (await door.call("GET", path))[0]
     except TimeoutError:
         return f"no answer within {CALL_S:g} s"
-    except (ClientError, OSError) as error:
+    except (OSError, DeployError) as error:
         return str(error) or type(error).__name__
 
 
-async def get_json(session: "ClientSession", path: str) -> Any | None:
+async def get_json(door: Door, path: str) -> Any | None:
     """The JSON a GET answers with 200; None for anything else."""
-    from aiohttp import ClientError
-
     try:
-        async with session.get(path.lstrip("/")) as response:
-            body = await response.read()
-            return msgspec.json.decode(body) if response.status == 200 else None
-    except (ClientError, TimeoutError, OSError, msgspec.DecodeError, UnicodeDecodeError):
+        with anyio.fail_after(CALL_S):
+            code, content = await door.call("GET", path)
+        return msgspec.json.decode(content) if code == 200 else None
+    except (OSError, DeployError, msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 
-async def served_models(session: "ClientSession") -> tuple[str, ...] | None:
+async def served_models(door: Door) -> tuple[str, ...] | None:
     """The ids the engine lists; None when it lists nothing readable."""
-    match await get_json(session, "v1/models"):
+    match await get_json(door, "v1/models"):
         case {"data": [*rows]}:
             return tuple(str(row["id"]) for row in rows if isinstance(row, dict) and "id" in row)
         case _:
             return None
 
 
-async def ask_one(session: "ClientSession", path: str, body: dict[str, Any], seconds: float) -> Answer:
+async def ask_one(door: Door, path: str, body: dict[str, Any], seconds: float) -> Answer:
     """The answer to one request that is not streamed; EngineError with the engine's words when it refuses."""
-    from aiohttp import ClientError, ClientTimeout
-
     try:
-        async with session.post(path, json=body, timeout=ClientTimeout(total=seconds)) as response:
-            content = await response.read()
-            if response.status != 200:
-                raise _refused(response.status, content)
-            answer = msgspec.json.decode(content)
-    except (ClientError, TimeoutError, OSError) as error:
+        with anyio.fail_after(seconds):
+            code, content = await door.call("POST", path, body)
+        if code != 200:
+            raise _refused(code, content)
+        answer = msgspec.json.decode(content)
+    except OSError as error:  # running out of time is one, too
         raise EngineError("The engine did not answer a request.", kind="timeout", why=repr(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise EngineError("The engine's answer is not JSON.", kind="request_rejected", why=str(error)) from error

@@ -14,10 +14,12 @@ from msgspec.structs import replace
 from deploytui.check.cases import CaseCheck
 from deploytui.engine.openai import api_key
 from deploytui.engine.protocol import Engine, Launch, Place
+from deploytui.plan.asked import longest_request, room_needed
+from deploytui.plan.forecast import engine_slots
 from deploytui.plan.prompts import TEMPLATE_ROOM
 from deploytui.profile.schema import Candidate
 from deploytui.record.events import EngineRead, Freed, PhaseEnded, PhaseStarted, Progress, StatusSet
-from deploytui.record.facts import EngineFacts
+from deploytui.record.facts import EngineFacts, Failure
 from deploytui.run.bench import Bench
 from deploytui.run.children import marked
 from deploytui.run.context import Context
@@ -26,7 +28,6 @@ from deploytui.run.failing import CandidateFailed, EngineDied, last_line, too_lo
 from deploytui.run.gpus import chosen_gpus, environment
 from deploytui.run.keeping import kept
 from deploytui.run.loading import Loaded, load
-from deploytui.run.measuring import concurrency
 from deploytui.run.recorder import now_ns
 from deploytui.run.ticker import LEFT_BYTES
 from deploytui.telemetry.nvml import visible_uuids
@@ -86,7 +87,9 @@ def _planned_launch(
     place = Place(
         port=_free_port(),
         model_path=check.model_path,
-        concurrency=max(concurrency(ctx), ctx.profile.quality.concurrency if ctx.profile.quality.tasks else 1),
+        concurrency=max(
+            engine_slots(ctx.profile.workload), ctx.profile.quality.concurrency if ctx.profile.quality.tasks else 1
+        ),
         context_tokens=_context(ctx),
         gpu_uuids=gpu_uuids,
         api_key=key,
@@ -104,8 +107,8 @@ def _usable(ctx: Context) -> tuple[str, ...]:
 
 def _context(ctx: Context) -> int:
     """Tokens of the longest request: the workload's, or a quality item's answer with room for its question."""
-    workload, quality = ctx.profile.workload, ctx.profile.quality
-    asked = (workload.prompt_tokens or 0) + workload.output_tokens
+    quality = ctx.profile.quality
+    asked = room_needed(ctx.profile.workload, ctx.inputs)
     return max(asked, quality.max_tokens + TEMPLATE_ROOM if quality.tasks else 0)
 
 
@@ -155,7 +158,21 @@ async def serving(ctx: Context, bench: Bench) -> Loaded:
     ctx.recorder.say(EngineRead(at_ns=now_ns(), candidate=name, engine=facts))
     ctx.recorder.say(StatusSet(at_ns=now_ns(), candidate=name, status="load_success"))
     await ctx.ticker.loaded()
+    if (failure := _too_short(ctx, facts)) is not None:
+        raise CandidateFailed(failure)
     return replace(loaded, launch_s=launch_s)
+
+
+def _too_short(ctx: Context, facts: EngineFacts) -> Failure | None:
+    """The failure of an engine whose context, as it tells itself, does not hold the longest request."""
+    told, needed = facts.settings.get("max_model_len"), longest_request(ctx.profile.workload, ctx.inputs)
+    if not isinstance(told, int) or told >= needed:
+        return None
+    return Failure(
+        kind="request_rejected",
+        what=f"The engine's context is {told} tokens, and the longest request of the workload needs {needed}.",
+        fix="Serve it with a longer context, or lower workload.prompt_tokens or workload.output_tokens.",
+    )
 
 
 async def _started(ctx: Context, bench: Bench) -> float | None:

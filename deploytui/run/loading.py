@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import anyio
 from msgspec import Struct
@@ -10,12 +9,9 @@ from msgspec import Struct
 from deploytui.engine.protocol import Engine
 from deploytui.errors import EngineError
 from deploytui.record.facts import Failure
-from deploytui.run.doors import NO_ENTRY, ask_one, one_token_body, reached, served_models, status
+from deploytui.run.doors import NO_ENTRY, Door, ask_one, one_token_body, reached, served_models, status
 from deploytui.run.failing import CandidateFailed, EngineDied
 from deploytui.run.keeping import Kept
-
-if TYPE_CHECKING:
-    from aiohttp import ClientSession
 
 POLL_S = 0.1
 
@@ -33,7 +29,7 @@ class Loaded(Struct, frozen=True, kw_only=True):
 
 
 async def load(
-    door: "ClientSession",
+    door: Door,
     engine: Engine,
     kept: Kept | None,
     *,
@@ -70,7 +66,7 @@ async def load(
 
 
 async def _listed(
-    door: "ClientSession",
+    door: Door,
     engine: Engine,
     kept: Kept | None,
     wanted: str,
@@ -96,12 +92,12 @@ def _chosen(wanted: str, models: tuple[str, ...]) -> str:
     raise CandidateFailed(_wrong_model(wanted, models))
 
 
-async def _goes_without_list(door: "ClientSession", wanted: str) -> bool:
+async def _goes_without_list(door: Door, wanted: str) -> bool:
     """Whether an endpoint that runs already serves no list at all, and is asked for a model by name.
 
     False where it may come to list its models later; what waiting does not mend is raised.
     """
-    found, url = await reached(door, "v1/models"), str(door._base_url).rstrip("/")
+    found, url = await reached(door, "v1/models"), door.base_url
     match found:
         case str():
             raise CandidateFailed(_nobody(url, found))

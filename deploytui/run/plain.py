@@ -3,8 +3,10 @@
 import time
 from typing import TextIO
 
+from deploytui.record.capacity import Search
 from deploytui.record.events import (
     AnyEvent,
+    CapacityFound,
     Decided,
     Note,
     PhaseEnded,
@@ -18,6 +20,8 @@ from deploytui.record.events import (
     TaskDone,
 )
 from deploytui.record.facts import Failure
+from deploytui.record.fidelity import client_bound, cut_off, failures, tool_brief
+from deploytui.record.keys import StepKey
 from deploytui.record.measured import Metrics
 from deploytui.record.state import SessionState
 from deploytui.session.speech import fitting, shown
@@ -69,6 +73,8 @@ def told(event: AnyEvent, state: SessionState) -> str | None:
     match event:
         case SessionStarted(name=name, session=session, simulated=simulated):
             return f"session {session} of {name}" + (" (SIMULATED: a mock engine takes part)" if simulated else "")
+        case Planned(candidates=rows, search=Search() as search):
+            return _searching(len(rows), search) if len(event.steps) == len(rows) else None
         case Planned(candidates=rows, steps=steps):
             return f"{len(rows)} candidates, {len(steps)} steps"
         case PhaseStarted(candidate=name, phase=phase) if phase not in ("done", "queued"):
@@ -82,7 +88,9 @@ def told(event: AnyEvent, state: SessionState) -> str | None:
         case RunSet(candidate=name, run=run, failure=failure):
             return f"{name}: {run}{_because(failure)}" if failure else None
         case RepeatDone(step=step, metrics=metrics):
-            return f"{step.candidate}: repeat {(step.repeat or 0) + 1}: {_figures(metrics)}"
+            return f"{step.candidate}: {_place(step, state)}repeat {(step.repeat or 0) + 1}: {_figures(metrics)}"
+        case CapacityFound(candidate=name, capacity=found):
+            return f"{name}: capacity {found.span}" + (f"; at {found.first_bad:.6g}: {found.why}" if found.why else "")
         case TaskDone(step=step, score=score):
             value = "–" if score.score.value is None else f"{score.score.value:.2f}"
             return f"{step.candidate}: {score.task}: score {value} (n={score.score.n})"
@@ -91,6 +99,19 @@ def told(event: AnyEvent, state: SessionState) -> str | None:
         case Note(level=level, text=text):
             return f"{level}: {text}"
     return None
+
+
+def _searching(candidates: int, search: Search) -> str:
+    what = "concurrent requests" if search.by == "concurrency" else "requests per second"
+    time_s = "" if search.budget_s is None else f", within {search.budget_s:g} s of measuring"
+    return f"{candidates} candidates, searching {search.lowest:.6g} to {search.highest:.6g} {what}{time_s}"
+
+
+def _place(step: StepKey, state: SessionState) -> str:
+    """The point of a load that has several, such as `concurrency 16, `."""
+    several = len(state.points) > 1 or state.search is not None
+    label = next((one.label for one in state.points if one.point == step.point), "") if several else ""
+    return f"{label}, " if label else ""
 
 
 def _progress(event: Progress) -> str:
@@ -109,8 +130,17 @@ def _because(failure: Failure | None) -> str:
 
 def _figures(metrics: Metrics) -> str:
     ttft, tpot = ms(metrics.ttft.p50), ms(metrics.tpot.p50)
-    parts = [f"{metrics.ok} of {metrics.requests} ok in {metrics.duration_s or 0:.1f} s"]
+    due = ms(metrics.ttft_scheduled.p50) if metrics.ttft_scheduled else None
+    parts = [f"{metrics.ok} of {metrics.requests} ok{_errors(metrics)} in {metrics.duration_s or 0:.1f} s"]
     parts += [f"TTFT p50 {ttft:.0f} ms"] if ttft is not None else []
+    parts += [f"{due:.0f} ms from the scheduled time"] if due is not None else []
     parts += [f"TPOT p50 {tpot:.1f} ms"] if tpot is not None else []
     parts += [f"{metrics.output_tok_s:.1f} tok/s"] if metrics.output_tok_s is not None else []
-    return ", ".join(parts)
+    return "; ".join((", ".join(parts), client_bound(metrics.tool) or tool_brief(metrics.tool)))
+
+
+def _errors(metrics: Metrics) -> str:
+    cut = cut_off(metrics)
+    parts = [failures(metrics), f"{cut} cut off by the load's end" if cut else ""]
+    known = ", ".join(part for part in parts if part)
+    return f" ({known})" if known else ""

@@ -8,9 +8,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from deploytui.artifact.embedded import default_cache_dir
-from deploytui.errors import ProfileError, UsageError
+from deploytui.check.inputs import read_inputs
+from deploytui.errors import UsageError
+from deploytui.plan.inputs import NO_INPUTS, Inputs, input_notes
 from deploytui.profile.files import read_text, save_text
-from deploytui.profile.inert import unrunnable
 from deploytui.profile.nearest import nearest
 from deploytui.profile.parse import parse_profile
 from deploytui.profile.schema import Profile
@@ -34,6 +35,8 @@ class Prepared:
     profile_sha256: str
     items: dict[str, int]
     """Items of each quality task."""
+    inputs: Inputs = NO_INPUTS
+    """The files that the workload names."""
     notes: tuple[str, ...] = ()
 
 
@@ -42,9 +45,8 @@ def prepare(path: Path, state: Path, *, only: Sequence[str], confirm: Confirm) -
     text = read_text(path)
     asked = parse_profile(text, where=str(path))
     profile = narrowed(asked, only)
-    if (why := unrunnable(profile)) is not None:
-        raise ProfileError(f"{path}: {why}")
     base_dir = origin(asked, path)
+    inputs = read_inputs(profile, base_dir)
     items = {name: len(load_task(name, base_dir).items) for name in profile.quality.tasks}
     sha256 = fingerprint(text)
     confirmed(asked, state, sha256, confirm)
@@ -60,7 +62,11 @@ def prepare(path: Path, state: Path, *, only: Sequence[str], confirm: Confirm) -
         cache_dir=default_cache_dir(),
         profile_sha256=sha256,
         items=items,
-        notes=tuple(f"Ended process {left.pid}, left by session {left.session}: {left.program}" for left in reaped),
+        inputs=inputs,
+        notes=(
+            *input_notes(profile.workload, inputs),
+            *(f"Ended process {left.pid}, left by session {left.session}: {left.program}" for left in reaped),
+        ),
     )
 
 

@@ -1,83 +1,60 @@
-"""From a repeat's files to the sample its metrics are computed from."""
+"""From a repeat's files to the sample its metrics are computed from: read block by block, never held as a whole."""
 
-from collections.abc import Sequence
-from itertools import pairwise
+from array import array
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from statistics import median
 
 import msgspec
 
-from deploytui.definitions import ttft
 from deploytui.load.orders import LoadOrder, Report
-from deploytui.load.stamps import unpack_stamps
-from deploytui.load.wire import KERNEL
-from deploytui.record.measured import ToolError
+from deploytui.record.columns import RequestColumns
 from deploytui.record.metrics import RepeatSample
 from deploytui.record.trace import RequestRecord
-from deploytui.units import NS
+from deploytui.run.client_bound import tool_error
 
-CLIENT_BOUND_CPU = 0.9
-CLIENT_BOUND_LAG = 0.05
-"""Share of the median TTFT that the worker's own lag may reach; TPOT divides it by the tokens, so it bears more."""
-LAG_ALWAYS_ALLOWED_MS = 5.0
-"""Below this the scheduler of any busy node is, and no gate of a served model."""
-MERGED_READS = 0.01
-"""Share of reads that may hold several chunks while the worker lags; beyond, chunks have lost their stamps."""
+BLOCK = 1 << 20
+"""How much of a records file is decoded at once [bytes]."""
 
 _decoder = msgspec.json.Decoder(RequestRecord)
 
 
+def record_blocks(path: Path) -> Iterator[list[RequestRecord]]:
+    """The requests of a records file in its order, some at a time; an unfinished last line is left out."""
+    left = b""
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            whole, newline, rest = block.rpartition(b"\n")
+            if newline:
+                yield _decoder.decode_lines(left + whole)
+                left = rest
+            else:
+                left += block
+
+
 def read_records(path: Path) -> list[RequestRecord]:
-    """The requests of a records file; an unfinished last line is left out."""
-    whole = path.read_bytes().rpartition(b"\n")[0]
-    return [_decoder.decode(line) for line in whole.split(b"\n") if line]
+    """All requests of a small records file; an unfinished last line is left out."""
+    return [record for block in record_blocks(path) for record in block]
 
 
-def repeat_sample(order: LoadOrder, report: Report) -> RepeatSample:
-    """The raw records of a finished repeat, its chunk gaps, and what the tool itself may have added."""
-    records = read_records(Path(order.records))
-    ok = {record.id for record in records if record.ok}
-    stamps = dict(unpack_stamps(Path(order.stamps).read_bytes()))
-    gaps = [gap for id_, own in stamps.items() if id_ in ok for gap in _gaps(own)]
-    return RepeatSample(records=records, gaps_s=gaps, tool=_tool_error(report, records, gaps))
+def repeat_sample(loads: Sequence[tuple[LoadOrder, Report]]) -> RepeatSample:
+    """What a finished repeat showed, from the files and reports of all its workers."""
+    from deploytui.run.gaps import StampGaps, StampsFile  # NumPy takes 0.1 s, which no request shall wait for
+
+    requests = RequestColumns()
+    files = [StampsFile(Path(order.stamps), _add_records(Path(order.records), requests)) for order, _ in loads]
+    gaps = StampGaps(files)
+    return RepeatSample(requests, gaps, tool_error([report for _, report in loads], requests, gaps))
 
 
-def _gaps(stamps: Sequence[int]) -> list[float]:
-    return [(later - earlier) * NS for earlier, later in pairwise(stamps)]
-
-
-def _tool_error(report: Report, records: Sequence[RequestRecord], gaps_s: Sequence[float]) -> ToolError:
-    return ToolError(
-        clock=report.clock,
-        lag_ms_p99=report.lag_ms_p99,
-        lag_ms_max=report.lag_ms_max,
-        multi_chunk_read_share=_merged_share(records),
-        worker_cpu_share=report.cpu_share,
-        clock_jumps=report.clock_jumps,
-        client_bound=_is_client_bound(report, records, gaps_s),
-    )
-
-
-def _merged_share(records: Sequence[RequestRecord]) -> float | None:
-    """Share of reads in which several generated chunks share a stamp; None of no reads."""
-    reads = sum(record.reads for record in records)
-    return sum(record.multi_chunk_reads for record in records) / reads if reads else None
-
-
-def _is_client_bound(report: Report, records: Sequence[RequestRecord], gaps_s: Sequence[float]) -> bool:
-    """Whether the load worker itself was too slow for its stamps to be believed."""
-    if report.cpu_share is not None and report.cpu_share > CLIENT_BOUND_CPU:
-        return True
-    lag_ms = report.lag_ms_p99 or 0.0
-    if report.clock == KERNEL:
-        # No lag moves a stamp of the kernel; but a worker that reads late finds chunks merged, with one stamp for all.
-        merged = (_merged_share(records) or 0.0) > MERGED_READS
-        return merged and bool(gaps_s) and lag_ms > max(LAG_ALWAYS_ALLOWED_MS, 1e3 * median(gaps_s))
-    waits = [wait for record in records if (wait := ttft(record.sent_ns, record.first_token_ns)) is not None]
-    return bool(waits) and lag_ms > max(LAG_ALWAYS_ALLOWED_MS, CLIENT_BOUND_LAG * 1e3 * median(waits))
+def _add_records(path: Path, requests: RequestColumns) -> "array[int]":
+    """Take in the requests of one file; the ids of its successful ones."""
+    ok_ids = array("I")
+    for block in record_blocks(path):
+        requests.add(block)
+        ok_ids.extend([record.id for record in block if record.ok])
+    return ok_ids
 
 
 def first_error(samples: Sequence[RepeatSample]) -> str:
     """What the first failed request was answered; empty when none failed."""
-    errors = (record.error or record.error_kind or "" for s in samples for record in s.records if not record.ok)
-    return next(errors, "")
+    return next((sample.requests.first_error for sample in samples if sample.requests.first_error), "")

@@ -12,13 +12,9 @@ from anyio import to_thread
 
 import deploytui
 from deploytui.decide.exit import exit_status
-from deploytui.decide.session import decide
 from deploytui.definitions import DEFINITIONS_VERSION
-from deploytui.plan.cases import planned_candidates
-from deploytui.plan.steps import plan_steps
-from deploytui.plan.workload import workload_key
 from deploytui.profile.schema import Candidate
-from deploytui.record.events import Decided, EnvironmentRead, Note, Planned, SessionEnded, SessionStarted
+from deploytui.record.events import Decided, EnvironmentRead, Note, SessionEnded, SessionStarted
 from deploytui.record.planned import PlannedStep
 from deploytui.record.state import SessionState
 from deploytui.record.verdict import Decision
@@ -27,9 +23,11 @@ from deploytui.run.candidate import record_cancelled, run_candidate
 from deploytui.run.context import Context
 from deploytui.run.control import serve_words
 from deploytui.run.halt import Halt
+from deploytui.run.job import RUN, Job
 from deploytui.run.prepare import Prepared
 from deploytui.run.recorder import Listener, Recorder, now_ns
 from deploytui.run.signals import obey_signals
+from deploytui.run.spares import Spares
 from deploytui.run.ticker import Ticker
 from deploytui.session.identity import boot_id
 from deploytui.session.journal import Journal
@@ -43,7 +41,9 @@ class Ended(NamedTuple):
     unwritten: SessionState | None = None
 
 
-async def run_session(prepared: Prepared, listeners: Sequence[Listener], complain: Callable[[str], None]) -> Ended:
+async def run_session(
+    prepared: Prepared, listeners: Sequence[Listener], complain: Callable[[str], None], job: Job = RUN
+) -> Ended:
     """Run the whole session."""
     journal, cut = Journal.open(prepared.folder.journal)
     recorder = Recorder(journal, complain)
@@ -57,7 +57,10 @@ async def run_session(prepared: Prepared, listeners: Sequence[Listener], complai
         cache_dir=prepared.cache_dir,
         recorder=recorder,
         ticker=Ticker(recorder, prepared.folder),
+        spares=Spares(prepared.folder.id, prepared.folder.path / "workers.log"),
         halt=halt,
+        inputs=prepared.inputs,
+        judge=job.judge,
     )
     recorder.say(_started(prepared))
     if cut:
@@ -65,10 +68,12 @@ async def run_session(prepared: Prepared, listeners: Sequence[Listener], complai
     async with anyio.create_task_group() as group:
         group.start_soon(obey_signals, halt)
         group.start_soon(serve_words, ctx)
+        await ctx.spares.keep(1)
         group.start_soon(ctx.ticker.run)
         with halt.session:
-            await _walk(ctx, prepared)
+            await _walk(ctx, prepared, job)
         with anyio.CancelScope(shield=True):
+            await ctx.spares.close()
             status = await _ended(ctx)
         group.cancel_scope.cancel()
     return Ended(status, recorder.state if recorder.trouble is not None else None)
@@ -94,27 +99,19 @@ def _started(prepared: Prepared) -> SessionStarted:
     )
 
 
-async def _walk(ctx: Context, prepared: Prepared) -> None:
+async def _walk(ctx: Context, prepared: Prepared, job: Job) -> None:
     """Read the node, then every candidate with its steps."""
     profile = ctx.profile
-    names = [candidate.name for candidate in profile.candidates]
-    steps = plan_steps(profile, names, items=prepared.items)
-    ctx.recorder.say(
-        Planned(
-            at_ns=now_ns(),
-            candidates=planned_candidates(profile, names),
-            steps=steps,
-            workload_key=workload_key(profile),
-        )
-    )
+    planned = job.planned(prepared)
+    ctx.recorder.say(planned)
     for text in prepared.notes:
         ctx.recorder.say(Note(at_ns=now_ns(), level="warning", text=text))
     environment = await to_thread.run_sync(read_environment)
     ctx.recorder.say(EnvironmentRead(at_ns=now_ns(), environment=environment))
     with anyio.move_on_after(profile.timeouts.session) as limit:
-        for candidate, own in _in_order(profile.candidates, steps):
+        for candidate, own in _in_order(profile.candidates, planned.steps):
             await ctx.halt.go.wait()
-            await run_candidate(ctx, candidate, own)
+            await run_candidate(ctx, candidate, own, job.measure)
             await end_adopted(ctx.folder.id)
             await ctx.recorder.sync()
     if limit.cancelled_caught:
@@ -135,7 +132,7 @@ async def _ended(ctx: Context) -> int:
         if row.status is None:
             record_cancelled(ctx, name)
     await end_adopted(ctx.folder.id)
-    decision = decide(ctx.profile, ctx.recorder.state, final=True)
+    decision = ctx.judge(ctx.profile, ctx.recorder.state, True)
     ctx.recorder.say(Decided(at_ns=now_ns(), decision=decision))
     why = "interrupted" if ctx.halt.interrupted else ""
     ctx.recorder.say(SessionEnded(at_ns=now_ns(), exit_status=_status(ctx, decision), why=why))

@@ -6,17 +6,19 @@ from pathlib import Path
 
 from deploytui.record.facts import Sidecar
 
-BLOCK = 1 << 20
 
+def sidecar(path: Path, root: Path, count: int, sha256: str | None = None, size: int | None = None) -> Sidecar:
+    """The reference to a file of `count` records, once it is on disk.
 
-def sidecar(path: Path, root: Path, count: int) -> Sidecar:
-    """The reference to a file of `count` records, once it is on disk."""
-    digest = hashlib.sha256()
+    Whoever wrote, hashed and synced it knows its `sha256` and `size` [bytes]; then it is not read again, unless its
+    size is another by now.
+    """
     with path.open("rb") as file:
-        os.fsync(file.fileno())
-        while block := file.read(BLOCK):
-            digest.update(block)
-    return Sidecar(path=str(path.relative_to(root)), bytes=path.stat().st_size, count=count, sha256=digest.hexdigest())
+        found = os.fstat(file.fileno()).st_size
+        if sha256 is None or size not in (None, found):
+            os.fsync(file.fileno())
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    return Sidecar(path=str(path.relative_to(root)), bytes=found, count=count, sha256=sha256)
 
 
 def write_synced(path: Path, lines: list[bytes]) -> None:

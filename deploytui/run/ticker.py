@@ -98,7 +98,8 @@ class Ticker:
 
     async def loaded(self) -> None:
         """The model is loaded: what is in use now is the load's memory."""
-        await self._fresh(tuple(self._window.baseline))
+        if self._window.baseline or self._window.roots:  # of an endpoint elsewhere nothing is sampled
+            await self._fresh(tuple(self._window.baseline))
         self._load_memory = (self._window.last_gpu_bytes, self._window.last_host_bytes)
 
     def memory(self) -> MemoryUse:

@@ -26,7 +26,9 @@ def say_bytes(content: bytes) -> None:
         raise DeployError("Standard output is closed.", fix="Leave it open, or name a file.")
     try:
         out.flush()
-        out.buffer.write(content)
+        rest = memoryview(content)
+        while rest:  # with PYTHONUNBUFFERED a write may be a part, at a full disk or when the reader goes
+            rest = rest[out.buffer.write(rest) :]
         out.flush()
     except OSError as error:
         _let_go(out)

@@ -14,7 +14,7 @@ from typing import BinaryIO
 import msgspec
 import psutil
 
-from deploytui.telemetry.lines_out import LineOut
+from deploytui.load.lines_out import LineOut
 from deploytui.telemetry.messages import DeviceReading, Sample, TelemetryOrder, order_decoder, watch_decoder
 from deploytui.telemetry.nvml import Gpus
 from deploytui.telemetry.tree import parents, sum_resident, tree
@@ -99,11 +99,8 @@ def listen(source: BinaryIO, sampler: Sampler) -> None:
 def run(sampler: Sampler, out: LineOut) -> None:
     """Sample at a fixed pace until nobody reads; a late sample shifts the pace, it is never made up for."""
     encoder, due = msgspec.json.Encoder(), time.monotonic()
-    while True:
-        try:
-            out.offer(encoder.encode(sampler.sample()) + b"\n")
-        except BrokenPipeError:
-            return
+    while not out.gone:
+        out.offer(encoder.encode(sampler.sample()) + b"\n")
         due = max(due + sampler.interval_s, time.monotonic())
         time.sleep(max(0.0, due - time.monotonic()))
 

@@ -67,10 +67,14 @@ def row_cells(candidate: CandidateState, verdict: Verdict | None, view: View) ->
 
 
 def newest_metrics(candidate: CandidateState) -> tuple[Metrics | None, bool]:
-    """The pooled metrics and True; before they are known those of the last repeat and False."""
+    """The pooled metrics and True; before they are known those of the last repeat and False.
+
+    Of a sweep both are those at the point that is decided on.
+    """
     if candidate.metrics is not None:
         return candidate.metrics, True
-    return (candidate.repeats[-1].metrics if candidate.repeats else None), False
+    own = [record.metrics for record in candidate.repeats if record.step.point == candidate.point]
+    return (own[-1] if own else None), False
 
 
 def engine_cell(candidate: CandidateState, *, version: bool) -> Line:

@@ -67,7 +67,9 @@ def _expected(state: SessionState, working: CandidateState, now_ns: int) -> floa
 
 
 def steps_share(state: SessionState, row: CandidateState) -> float | None:
-    """How many of the candidate's planned requests are done, 0 to 1; None without a plan."""
+    """How many of the candidate's planned requests are done, 0 to 1; None without a plan, or when it grows."""
+    if state.search is not None:
+        return None
     steps = [step for step in state.steps if step.key.candidate == row.name]
     total = sum(step.requests for step in steps)
     finished = {record.step for record in row.repeats} | {record.step for record in row.tasks}

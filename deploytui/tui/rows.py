@@ -68,7 +68,7 @@ def view_of(standing: Standing) -> View:
         gpu=has_gpu(state),
         quantile=quantile(state),
         over=standing.over,
-        repeats=max(repeats.values(), default=1),
+        repeats=0 if state.search is not None else max(repeats.values(), default=1),
         tasks=max(tasks.values(), default=1),
     )
 

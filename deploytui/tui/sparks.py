@@ -34,6 +34,11 @@ def bar(value: float, ceiling: float) -> str:
     return BARS[min(max(round(value / ceiling * (len(BARS) - 1)), 0), len(BARS) - 1)]
 
 
+def lying(value: float, ceiling: float, width: int) -> str:
+    """One bar from left to right, `width` cells at the ceiling; '' for nothing."""
+    return BARS[-1] * min(max(round(value / ceiling * width), 0), width) if ceiling > 0 else ""
+
+
 def plot(series: Series, width: int, height: int) -> list[str]:
     """The whole series in `height` rows, the upper first, from 0 to its largest value; [] without points."""
     count = len(series.points())

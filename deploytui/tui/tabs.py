@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from deploytui.record.state import CandidateState, SessionState
 from deploytui.tui.details.config import config_lines
+from deploytui.tui.details.curve import curve_lines
 from deploytui.tui.details.decision import whole_lines
 from deploytui.tui.details.latency import latency_lines
 from deploytui.tui.details.live import live_lines
@@ -27,7 +28,9 @@ def tab_lines(
         return (line(Piece("no candidate", "dim")),)
     match tab:
         case "Latency":
-            return latency_lines(candidate, _marked(state, marked))
+            rows = [candidate, *(row for row in _marked(state, marked) if row.name != candidate.name)]
+            curves = [part for row in rows if (part := curve_lines(row, state.points, room[0]))]
+            return (*(part for lines in curves for part in (*lines, ())), *latency_lines(candidate, rows))
         case "Config":
             return config_lines(candidate, state.started.baseline if state.started else None)
         case "Quality":

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from deploytui.artifact.embedded import EMBEDDED
 from deploytui.check.cases import CaseCheck, check_case
 from deploytui.engine.protocol import Probe, Probed
-from deploytui.profile.schema import Candidate, Closed, Profile, Settings, Workload
+from deploytui.plan.asked import longest_request
+from deploytui.profile.schema import Candidate, Closed, Profile, Settings, Uniform, Workload
 from tests.artifact.test_gguf import PAIRS, gguf
 
 BUILT_IN = "builtin:smollm2-135m-instruct-q4_1"
@@ -36,9 +37,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def checked(folder: Path, ask: Any = installed, **changes: Any) -> CaseCheck:
+def checked(folder: Path, ask: Any = installed, workload: Workload = WORKLOAD, **changes: Any) -> CaseCheck:
     candidate = replace(Candidate(name="a", engine="llamacpp", model="m.gguf"), **changes)
-    profile = Profile(workload=WORKLOAD, candidates=(candidate,))
+    profile = Profile(workload=workload, candidates=(candidate,))
     return anyio.run(check_case, profile, candidate, folder, folder / "cache", ask)
 
 
@@ -104,6 +105,23 @@ def test_what_can_not_run_is_told_before_launch(folder: Path, changes: dict[str,
 
 def test_a_context_that_just_fits_the_workload_is_taken(folder: Path) -> None:
     assert checked(folder, settings=Settings(max_model_len=80)).status == "ready"
+
+
+def test_a_context_is_held_against_the_lengths_that_are_really_drawn(folder: Path) -> None:
+    drawn = replace(WORKLOAD, prompt_tokens=Uniform(min=64, max=9000), requests=50)
+    longest = longest_request(drawn)
+    just, short = (
+        checked(folder, never, workload=drawn, engine="mock", settings=Settings(max_model_len=length))
+        for length in (longest, longest - 1)
+    )
+    assert just.status == "ready"
+    assert short.failure is not None
+    assert f"needs {longest} tokens" in short.failure.what
+
+
+def test_a_request_longer_than_the_models_context_is_noted(folder: Path) -> None:
+    (note,) = checked(folder, workload=replace(WORKLOAD, prompt_tokens=9000)).notes
+    assert "needs 9016 tokens, more than the model's context of 8192" in note
 
 
 def test_another_format_than_the_engine_loads_is_unsupported(folder: Path) -> None:

@@ -8,7 +8,7 @@ import msgspec
 from deploytui.check.report import NO_BASELINE, CheckReport, asked_once, check_profile
 from deploytui.check.text import check_text, plain, table
 from deploytui.engine.protocol import Probe, Probed
-from deploytui.profile.schema import Candidate, Closed, Gates, Limits, Profile, Quality, Settings, Workload
+from deploytui.profile.schema import Candidate, Closed, Gates, Limits, Poisson, Profile, Quality, Settings, Workload
 
 WORKLOAD = Workload(prompt_tokens=64, output_tokens=16, requests=4, repeats=3, load=Closed(concurrency=2))
 GATES = Gates(max_ttft_ms=Limits(p95=500), min_success_rate=0.9)
@@ -70,13 +70,22 @@ def test_a_confounded_candidate_proposes_only_steps_that_are_ready(tmp_path: Pat
 
 
 def test_keys_without_effect_and_a_workload_that_can_not_run_are_said(tmp_path: Path) -> None:
-    swept = msgspec.structs.replace(WORKLOAD, load=Closed(concurrency=(1, 2)), decide_at=1)
-    asked = msgspec.structs.replace(profile(workload=swept), drift_check=True)
+    (tmp_path / "broken.jsonl").write_text('{"prompt": "a"}\n{"prompt": \n', encoding="utf-8")
+    told = msgspec.structs.replace(WORKLOAD, prompt_tokens=None, dataset="broken.jsonl")
+    asked = msgspec.structs.replace(profile(workload=told), drift_check=True)
     report = report_on(asked, tmp_path)
     assert not report.ready
     text = check_text(report)
-    assert "The workload can't be run:\n  workload.load.concurrency" in text
+    assert "The workload can't be run:\n  The dataset 'broken.jsonl', line 2 is not JSON." in text
     assert "drift_check" in text.partition("not acted on yet")[2]
+
+
+def test_a_sweep_and_an_open_loop_say_what_they_will_send(tmp_path: Path) -> None:
+    swept = msgspec.structs.replace(WORKLOAD, load=Poisson(rate=(2.0, 0.5)), decide_at=0.5, requests=5)
+    text = check_text(report_on(profile(workload=swept), tmp_path)).partition("What a run sends:\n")[2]
+    assert "2 points: rate 2, 0.5; gates and decision at 0.5." in text
+    assert "2 points × 3 repeats × 5 requests = 30 requests a candidate, after 16 requests to warm up." in text
+    assert "a repeat sends for about 2 + 8 s, so 30 s a candidate" in text
 
 
 def test_a_report_is_plain_data(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from tests.cli.calls import MOCK, WORKLOAD, Call, assert_told
 from tests.run.sessions import deploytui
 
 RIGHT = WORKLOAD + MOCK
+CHAT = '{"messages": [{"role": "user", "content": "a"}]}\n'
+TRACE = '{"timestamp": 5}\n{"timestamp": 9}\n{"timestamp": 7}\n'
 BROKEN_TASK = '{"id": "one", "prompt": "x", "checker": "contains", "expected": "a"}\n{"id": "two", \n'
 
 REFUSED: dict[str, tuple[bytes, list[str]]] = {
@@ -52,15 +54,26 @@ def test_a_folder_is_no_profile(call: Call, tmp_path: Path, command: str) -> Non
 
 
 LATER = {
-    "a load that is not run yet": (
-        RIGHT.replace('{ kind = "closed", concurrency = 2 }', '{ kind = "poisson", rate = 2.0 }'),
-        ['"poisson" is not run yet', 'kind = "closed"'],
+    "a dataset that is not there": (
+        RIGHT.replace("prompt_tokens = 24", 'dataset = "x.jsonl"'),
+        ["workload.dataset", "x.jsonl can't be read", "relative"],
     ),
-    "a sweep": (
-        RIGHT.replace("concurrency = 2 }", "concurrency = [1, 2] }\ndecide_at = 2"),
-        ["a list is not swept yet"],
+    "a dataset with a broken line": (
+        RIGHT.replace("prompt_tokens = 24", 'dataset = "task.jsonl"'),
+        ["task.jsonl", "line 2 is not JSON"],
     ),
-    "prompts from a file": (RIGHT.replace("prompt_tokens = 24", 'dataset = "x.jsonl"'), ["dataset", "not sent yet"]),
+    "a chat dataset for completions": (
+        RIGHT.replace("prompt_tokens = 24", 'dataset = "chat.jsonl"'),
+        ["chat.jsonl", "line 1 has messages", 'endpoint = "chat"'],
+    ),
+    "a trace whose times fall": (
+        RIGHT.replace('{ kind = "closed", concurrency = 2 }', '{ kind = "trace", path = "trace.jsonl" }'),
+        ["trace.jsonl", "line 3", "before that of the line before", "Sort the trace"],
+    ),
+    "a rate that never comes to an end": (
+        RIGHT.replace('{ kind = "closed", concurrency = 2 }', '{ kind = "constant", rate = 1e-9 }'),
+        ["takes 1e+09 s to send", "workload.max_seconds"],
+    ),
     "a task file that is not there": (f'{RIGHT}[quality]\ntasks = ["absent.jsonl"]\n', ["absent.jsonl", "relative"]),
     "a broken line in a task file": (f'{RIGHT}[quality]\ntasks = ["task.jsonl"]\n', ["task.jsonl", "line 2"]),
     "an unknown built-in task": (f'{RIGHT}[quality]\ntasks = ["builtin:baisc"]\n', ["builtin:baisc", "builtin:basic"]),
@@ -75,7 +88,8 @@ def test_what_can_not_be_run_is_told_before_anything_starts(
     call: Call, tmp_path: Path, command: str, name: str
 ) -> None:
     text, words = LATER[name]
-    (tmp_path / "task.jsonl").write_text(BROKEN_TASK, encoding="utf-8")
+    for name_, content in {"task": BROKEN_TASK, "chat": CHAT, "trace": TRACE}.items():
+        (tmp_path / f"{name_}.jsonl").write_text(content, encoding="utf-8")
     profile, state, result = tmp_path / "case.toml", tmp_path / "state", tmp_path / "result.json"
     profile.write_text(text, encoding="utf-8")
     done = call(command, profile, "--state-dir", state, *(["--json", result] if command == "run" else []))

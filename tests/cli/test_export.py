@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deploytui.record.events import RepeatDone
+from deploytui.record.events import Decided
 from tests.cli.calls import Call, assert_told
 from tests.run.sessions import (
     assert_nothing_left,
@@ -28,9 +28,32 @@ def copied(finished: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(finished, tmp_path / "state" / finished.name))
 
 
-@pytest.mark.parametrize(("form", "said"), [("jsn", 'Did you mean "json"?'), ("yaml", "json, toml, text")])
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [("jsn", 'Did you mean "json"?'), ("yaml", "json, toml, text"), ("stamp", 'Did you mean "stamps"?')],
+)
 def test_an_unknown_format_names_those_there_are(call: Call, finished: Path, form: str, said: str) -> None:
     assert_told(call("export", finished, "--format", form), 2, said)
+
+
+def test_every_request_and_stamp_of_a_real_run_comes_out(call: Call, finished: Path, tmp_path: Path) -> None:
+    requests = [json.loads(line) for line in call("export", finished, "--format", "requests").out.splitlines()]
+    assert {row["candidate"] for row in requests} == {"one", "two"}
+    assert {row["step"] for row in requests} == {"l0.p0.r0", "l0.p0.r1", "l0.p0.r2", "l0.p0.t-task.jsonl"}
+    table = tmp_path / "stamps.csv"
+    assert call("export", finished, "--format", "stamps", "-o", table).code == 0
+    head, *rows = table.read_text(encoding="utf-8").splitlines()
+    assert head == "candidate,step,request_id,k,t_ns,clock"
+    assert len(rows) == sum(1 + row["chunks"] for row in requests)
+    sent = {f"{row['candidate']},{row['step']},{row['id']},-1,{row['sent_ns']},user" for row in requests}
+    assert sent <= set(rows)
+
+
+def test_a_raw_export_without_one_of_its_files_is_an_exit_of_1(call: Call, copied: Path, tmp_path: Path) -> None:
+    (copied / "candidates" / "one" / "l0.p0.r1.stamps.w0.bin").unlink()
+    done = call("export", copied, "--format", "stamps", "-o", tmp_path / "stamps.csv")
+    assert_told(done, 1, "l0.p0.r1.stamps.w0.bin", "left out", "SIMULATED")
+    assert "two,l0.p0.r2," in (tmp_path / "stamps.csv").read_text(encoding="utf-8")
 
 
 def test_a_session_is_found_by_the_beginning_of_its_id_and_by_its_journal(call: Call, finished: Path) -> None:
@@ -80,7 +103,7 @@ def test_a_running_session_can_be_exported_as_far_as_it_is(call: Call, tmp_path:
     state = tmp_path / "state"
     slow = ["--ttft-ms", "50", "--itl-ms", "10"]
     running = begin(state, "run", write_profile(tmp_path, {"one": slow, "two": slow}, requests=16))
-    wait_for_event(state, RepeatDone)
+    wait_for_event(state, Decided)
     result = json.loads(call("export", only_session(state)).out)
     assert "running" in call("sessions", "--state-dir", state).out
     assert "so far" in call("export", only_session(state), "--format", "text").out

@@ -13,7 +13,7 @@ from deploytui.record.facts import Artifact, ColdStart, EngineFacts, Environment
 from deploytui.record.fold import fold_all
 from deploytui.record.keys import StepKey
 from deploytui.record.measured import Metrics, Quality, ToolError
-from deploytui.record.metrics import RepeatSample, measure, measure_many, share
+from deploytui.record.metrics import measure_many, sample_of, share
 from deploytui.record.planned import PlannedCandidate
 from deploytui.record.state import SessionState
 from deploytui.record.trace import RequestRecord
@@ -97,20 +97,13 @@ def candidate(
         return out
     out.append(ev.EngineRead(at_ns=3, candidate=name, engine=EngineFacts(name="llamacpp", device=device)))
     samples = [
-        RepeatSample(records=records, gaps_s=gap_list(records, gap_s), tool=tool)
+        sample_of(records, gap_list(records, gap_s), tool)
         for records in ([repeat(), repeat(), repeat()] if repeats is None else repeats)
     ]
     for number, sample in enumerate(samples):
         step = StepKey(name, point=point, repeat=number)
         files = (Sidecar(path=f"{step.label}/requests.w0.jsonl", bytes=1, count=1, sha256="0"),)
-        found = measure(
-            sample.records,
-            gaps_s=sample.gaps_s,
-            asked_tokens=TOKENS,
-            target_concurrency=USERS,
-            gates=gates,
-            tool=tool,
-        )
+        found = measure_many([sample], asked_tokens=TOKENS, target_concurrency=USERS, gates=gates)
         out.append(ev.RepeatDone(at_ns=4, step=step, metrics=found, sidecars=files))
     if samples:
         pooled: Metrics = measure_many(samples, asked_tokens=TOKENS, target_concurrency=USERS, gates=gates)

@@ -112,3 +112,12 @@ def test_many_paced_streams_run_side_by_side() -> None:
             connection.close()
         assert all(answer.complete and len(said(answer)) == 20 for answer in answers)
         assert took < 64 * 19 * 0.02
+
+
+def test_streams_side_by_side_slow_each_other_down() -> None:
+    with mock("--itl-slope-ms", "10") as engine, engine.connect() as other:
+        other.sendall(request("POST", "/v1/chat/completions", chat_body(max_tokens=100_000)))
+        assert other.recv(1)
+        begun = time.monotonic()
+        assert len(said(engine.chat(max_tokens=6))) == 6
+        assert time.monotonic() - begun >= 0.05

@@ -102,7 +102,7 @@ class Server:
             with wire, contextlib.closing(_requests(wire, self._ending)) as requests:
                 for target, headers, body in requests:
                     with self._lock:
-                        asked = Asked(len(self.asked), connection, target, headers, json.loads(body))
+                        asked = Asked(len(self.asked), connection, target, headers, json.loads(body or b"{}"))
                         self.asked.append(asked)
                         self.answering += 1
                         self.most_answering = max(self.most_answering, self.answering)
@@ -147,7 +147,7 @@ def _requests(wire: socket.socket, ending: threading.Event) -> Generator[tuple[s
         head, _, buffer = buffer.partition(b"\r\n\r\n")
         first, *lines = head.decode().split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-        length = int(headers["content-length"])
+        length = int(headers.get("content-length", 0))
         while len(buffer) < length:
             if not (data := more()):
                 return

@@ -6,11 +6,12 @@ import functools
 import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from typing import NamedTuple
 
-from deploytui.load.kernel_clock import KernelClock, ask_for_stamps, stamping
+from deploytui.load.kernel_clock import KernelClock, stamping
+from deploytui.load.meter import Meter
 from deploytui.load.tcp import TcpWire
-from deploytui.load.wire import Read
 
 OPTION = 35
 """Linux's SO_TIMESTAMPNS."""
@@ -28,16 +29,76 @@ def tcp_pair() -> Iterator[tuple[socket.socket, socket.socket]]:
         yield near, far
 
 
+class Read(NamedTuple):
+    """What one read brought."""
+
+    data: bytes
+    at_ns: int
+    clock: str
+
+
+class Tape:
+    """Takes in whatever comes, as an answer would."""
+
+    def __init__(self) -> None:
+        self.sent_ns = 0
+        self.over = False
+        self.done_ns: int | None = None
+        self.late_merged = 0
+        self.reads: list[Read] = []
+        self.broken: str | None = None
+        """Why the connection broke; None when it did not."""
+        self._came = asyncio.Event()
+
+    @property
+    def data(self) -> bytes:
+        return b"".join(read.data for read in self.reads)
+
+    def read(self, data: bytes, at_ns: int, kernel: bool = False, /) -> int:
+        self.reads.append(Read(data, at_ns, "kernel" if kernel else "user"))
+        self._came.set()
+        return 1
+
+    def eof(self, at_ns: int) -> None:
+        self.over = True
+        self._came.set()
+
+    def fail(self, kind: str, text: str, at_ns: int) -> None:
+        self.broken = text
+        self.eof(at_ns)
+
+    async def until(self, count: int) -> list[Read]:
+        """The reads, once so many bytes came."""
+        while len(self.data) < count and not self.over:
+            self._came.clear()
+            await self._came.wait()
+        assert len(self.data) >= count, "the stream ended early"
+        return self.reads
+
+    async def end(self) -> None:
+        """Wait until nothing more can come."""
+        while not self.over:
+            self._came.clear()
+            await self._came.wait()
+
+
 @contextlib.contextmanager
 def wired(clock: KernelClock | None = None) -> Iterator[tuple[TcpWire, socket.socket]]:
     """A wire and the server's end; needs a running event loop."""
     with tcp_pair() as (near, far):
         near.setblocking(False)
-        wire = TcpWire(near, clock or KernelClock(), stamped=ask_for_stamps(near))
+        wire = TcpWire(near, clock or KernelClock(), Meter())
         try:
             yield wire, far
         finally:
             wire.close()
+
+
+def taped(wire: TcpWire, request: bytes = b"") -> Tape:
+    """What comes in from now on."""
+    tape = Tape()
+    wire.ask(tape, request)
+    return tape
 
 
 @functools.cache
@@ -63,20 +124,27 @@ def stamps_come(limit_s: float = 2.0) -> bool:
     return False
 
 
-def limited(work: Callable[[], Awaitable[None]]) -> None:
-    """Run it, but not for ever."""
+async def settled(condition: Callable[[], bool]) -> None:
+    """Wait until it holds."""
+    loop = asyncio.get_running_loop()
+    holds: asyncio.Future[None] = loop.create_future()
+
+    def look() -> None:
+        if condition():
+            holds.set_result(None)
+        else:
+            loop.call_later(0.001, look)
+
+    look()
+    await asyncio.wait_for(holds, 10)
+
+
+def limited(work: Callable[[], Coroutine[None, None, None]], *, loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    """Run it on such a loop, but not for ever."""
 
     async def running() -> None:
         async with asyncio.timeout(20):
             await work()
 
-    asyncio.run(running())
-
-
-async def read_bytes(wire: TcpWire, count: int) -> list[Read]:
-    """Reads until so many bytes came."""
-    reads: list[Read] = []
-    while sum(len(read.data) for read in reads) < count:
-        reads.append(await wire.read())
-        assert reads[-1].data, "the stream ended early"
-    return reads
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(running())

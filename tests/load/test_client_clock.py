@@ -11,13 +11,18 @@ from itertools import pairwise
 import pytest
 
 from deploytui.load import kernel_clock
+from deploytui.load.answer import Answer
 from deploytui.load.client import connect, resolve
-from deploytui.load.kernel_clock import KernelClock, ask_for_stamps, stamping
+from deploytui.load.exchange import User
+from deploytui.load.kernel_clock import KernelClock, stamping
+from deploytui.load.loop import new_loop
+from deploytui.load.meter import Meter
 from deploytui.load.tcp import READ_BYTES, TcpWire
-from deploytui.load.wire import Read, clock_of
-from tests.load.server import serving, tokens
-from tests.load.tcp_pairs import clock_here, limited, read_bytes, stamps_come, wired
-from tests.load.test_exchange import ask
+from deploytui.load.tls import tls_context
+from deploytui.load.wire import clock_of
+from tests.load.server import TLS, serving, tokens
+from tests.load.tcp_pairs import Read, clock_here, limited, stamps_come, taped, wired
+from tests.load.test_exchange import ask, question
 
 stamped = pytest.mark.skipif(clock_here() != "kernel", reason="this kernel stamps no TCP")
 
@@ -56,15 +61,16 @@ def test_a_busy_event_loop_does_not_move_the_stamps() -> None:
             server = threading.Thread(target=pace, args=(far,))
             server.start()
             keep_busy()
-            while len(kernel_ns) < 6:
-                read = await wire.read()
+            tape = taped(wire)
+            for count in range(1, 7):
+                read = (await tape.until(count))[-1]
                 user_ns.append(time.monotonic_ns())
                 kernel_ns.append(read.at_ns)
                 assert (read.data, read.clock) == (b"x", "kernel")
             loops[-1].cancel()
             server.join()
 
-    limited(reading)
+    limited(reading, loop=new_loop)
     late_kernel = [at - sent for at, sent in zip(kernel_ns, sent_ns, strict=True)]
     late_user = [at - sent for at, sent in zip(user_ns, sent_ns, strict=True)]
     assert min(late_kernel) > -100 * US
@@ -90,15 +96,16 @@ def send_apart(far: socket.socket, first: bytes, last: bytes) -> int:
 def test_what_waited_together_is_stamped_by_its_last_segment(size: int) -> None:
     async def reading() -> None:
         with wired() as (wire, far):
+            tape = taped(wire)
             far.sendall(b"first")
-            await read_bytes(wire, 5)
+            await tape.until(5)
             last_ns = send_apart(far, b"a" * size, b"b")
             read_ns = time.monotonic_ns()
-            reads = await read_bytes(wire, size + 1)
+            reads = (await tape.until(size + 6))[1:]
             assert last_ns - 100 * US <= reads[-1].at_ns < read_ns
             assert {read.clock for read in reads} == {"kernel"}
 
-    limited(reading)
+    limited(reading, loop=new_loop)
 
 
 def test_a_socket_that_takes_the_option_and_never_stamps_is_stamped_here() -> None:
@@ -106,15 +113,16 @@ def test_a_socket_that_takes_the_option_and_never_stamps_is_stamped_here() -> No
         near, far = socket.socketpair()
         with near, far:
             near.setblocking(False)
-            wire = TcpWire(near, KernelClock(), stamped=ask_for_stamps(near))
+            wire = TcpWire(near, KernelClock(), Meter())
             before_ns = time.monotonic_ns()
+            tape = taped(wire)
             far.sendall(b"hello")
-            read = await wire.read()
+            read = (await tape.until(5))[-1]
             assert (read.data, read.clock) == (b"hello", "user")
             assert before_ns <= read.at_ns <= time.monotonic_ns()
             wire.close()
 
-    limited(reading)
+    limited(reading, loop=new_loop)
 
 
 def test_a_kernel_that_refuses_to_stamp_leaves_it_to_us(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,18 +132,16 @@ def test_a_kernel_that_refuses_to_stamp_leaves_it_to_us(monkeypatch: pytest.Monk
     assert all(answer.record().ok for answer in answers)
 
 
-def test_tls_is_stamped_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.load.server import TLS
-
+def test_tls_keeps_the_stamps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(TLS / "cert.pem"))
-    from deploytui.load.client import _tls_context
-
-    _tls_context.cache_clear()
+    tls_context.cache_clear()
     try:
-        answers, _ = ask(lambda asked: tokens(2), tls=True)
+        answers, server = ask(lambda asked: tokens(2), 3, tls=True)
     finally:
-        _tls_context.cache_clear()
-    assert [answer.clocks for answer in answers] == [{"user"}]
+        tls_context.cache_clear()
+    assert server.connections == 1
+    assert [answer.clocks for answer in answers] == [{clock_here()}] * 3
+    assert all(answer.record().ok for answer in answers)
 
 
 @stamped
@@ -148,13 +154,14 @@ def test_a_connection_whose_first_stamp_is_out_of_date_never_counts() -> None:
     async def reading() -> None:
         far_ahead[0] = 120 * 1000 * MS
         with wired(KernelClock(wall=wall)) as (wire, far):
-            for data in (b"one", b"two"):
+            tape = taped(wire)
+            for count, data in ((3, b"one"), (6, b"two")):
                 far.sendall(data)
-                read = await wire.read()
+                read = (await tape.until(count))[-1]
                 assert (read.data, read.clock) == (data, "user")
                 far_ahead[0] = 0
 
-    limited(reading)
+    limited(reading, loop=new_loop)
 
 
 @stamped
@@ -165,13 +172,14 @@ def test_reads_around_a_jump_of_the_wall_clock_are_stamped_here_and_stay_in_orde
 
     async def reading() -> None:
         with wired(clock) as (wire, far):
-            for jump in (0, 0, 30 * MS, 0, 0):
+            tape = taped(wire)
+            for count, jump in enumerate((0, 0, 30 * MS, 0, 0), 1):
                 jumped[0] = jump
                 far.sendall(b"x")
-                reads.append(await wire.read())
+                reads.append((await tape.until(count))[-1])
                 await asyncio.sleep(0.002)
 
-    limited(reading)
+    limited(reading, loop=new_loop)
     assert [read.clock for read in reads] == ["kernel", "kernel", "user", "user", "user"]
     assert clock.jumps == 2
     stamps = [read.at_ns for read in reads]
@@ -196,19 +204,17 @@ def test_a_kept_connection_keeps_its_clock() -> None:
 
 
 def test_many_connections_share_one_clock() -> None:
-    async def asking(url: str) -> list[Read]:
-        dial = functools.partial(connect, resolve(url), KernelClock())
-        wires = await asyncio.gather(*(dial() for _ in range(100)))
-        body = b'{"k":1}'
-        head = b"POST / HTTP/1.1\r\nHost: x\r\nX-Request-Id: 1\r\nContent-Length: %d\r\n\r\n" % len(body)
-        sent = [wire.send(head + body) for wire in wires]
-        reads = await asyncio.gather(*(wire.read() for wire in wires))
-        assert all(at_ns <= read.at_ns <= time.monotonic_ns() for at_ns, read in zip(sent, reads, strict=True))
-        for wire in wires:
-            wire.close()
-        return reads
+    async def asking(url: str) -> list[Answer]:
+        target = resolve(url)
+        dial = functools.partial(connect, target, KernelClock(), Meter())
+        users = [User(k, dial, timeout_s=10) for k in range(100)]
+        answers = await asyncio.gather(*(user.ask(question(user.number)) for user in users))
+        for user in users:
+            user.leave()
+        return answers
 
     with serving(lambda asked: tokens(1)) as server:
-        reads = asyncio.run(asking(server.url))
+        answers = asyncio.run(asking(server.url))
         assert server.connections == 100
-    assert {read.clock for read in reads} == {clock_here()}
+    assert {answer.clock for answer in answers} == {clock_here()}
+    assert all(answer.sent_ns <= answer.stamps[0] <= time.monotonic_ns() for answer in answers)

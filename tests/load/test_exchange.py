@@ -10,25 +10,26 @@ import pytest
 from deploytui.load.answer import Answer
 from deploytui.load.client import connect, resolve
 from deploytui.load.exchange import User
-from deploytui.load.orders import LoadOrder, Prompt
-from deploytui.load.render import render
+from deploytui.load.loop import new_loop
+from deploytui.load.render import Request
+from deploytui.load.tls import tls_context
 from deploytui.load.trouble import LoadError
+from deploytui.load.wire import Connection
 from tests.load.replay import DONE, delta, event
-from tests.load.server import CLOSE, END, HANG, HEAD, RESET, Asked, Script, Server, Step, chunk, serving, tokens
+from tests.load.server import CLOSE, END, HANG, HEAD, RESET, TLS, Asked, Script, Server, Step, chunk, serving, tokens
+from tests.load.tcp_pairs import settled
 
 
-def order_for(base_url: str, **changes: object) -> LoadOrder:
-    plain = {
-        "base_url": base_url,
-        "endpoint": "chat",
-        "model": "m",
-        "output_tokens": 4,
-        "prompts": "",
-        "concurrency": 1,
-        "records": "",
-        "stamps": "",
-    }
-    return LoadOrder(**(plain | changes))  # type: ignore[arg-type]
+def question(number: int) -> Request:
+    """A request by its id, as bytes."""
+    body = b'{"messages": [{"role": "user", "content": "hi"}], "stream": true}'
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nX-Request-Id: %d\r\nContent-Length: %d\r\n\r\n"
+    return Request(number, head % (number, len(body)) + body)
+
+
+def is_closed(wire: Connection) -> bool:
+    """Whether the server's close has arrived."""
+    return not wire.quiet
 
 
 def ask(script: Script, count: int = 1, *, timeout_s: float = 10.0, tls: bool = False) -> tuple[list[Answer], Server]:
@@ -36,14 +37,13 @@ def ask(script: Script, count: int = 1, *, timeout_s: float = 10.0, tls: bool = 
 
     async def asking(server: Server) -> list[Answer]:
         target = resolve(server.url)
-        requests = render(order_for(server.url), target, [Prompt(id=k, prompt="hi") for k in range(count)])
         user = User(0, functools.partial(connect, target), timeout_s=timeout_s)
-        answers = [await user.ask(request) for request in requests]
+        answers = [await user.ask(question(k)) for k in range(count)]
         user.leave()
         return answers
 
-    with serving(script, tls=tls) as server:
-        return asyncio.run(asking(server)), server
+    with serving(script, tls=tls) as server, asyncio.Runner(loop_factory=new_loop) as runner:
+        return runner.run(asking(server)), server
 
 
 def test_a_connection_is_kept_between_requests_and_its_setup_is_a_number_of_its_own() -> None:
@@ -99,14 +99,13 @@ def test_a_kept_connection_closed_before_the_next_request_is_replaced() -> None:
 
     async def asking(server: Server) -> list[Answer]:
         target = resolve(server.url)
-        requests = render(order_for(server.url), target, [Prompt(id=k, prompt="hi") for k in range(3)])
+        requests = [question(k) for k in range(3)]
         user = User(0, functools.partial(connect, target), timeout_s=10)
         answers = []
         for request in requests:
             answers.append(await user.ask(request))
             assert user._kept is not None
-            closed = await asyncio.wait_for(user._kept.read(), 5)  # until the server's close has arrived
-            assert closed.data == b""
+            await settled(functools.partial(is_closed, user._kept))
         user.leave()
         return answers
 
@@ -172,8 +171,7 @@ def test_a_closed_port_is_a_failure_to_connect() -> None:
 
     async def asking() -> Answer:
         target = resolve(url)
-        (request,) = render(order_for(url), target, [Prompt(id=0, prompt="hi")])
-        return await User(0, functools.partial(connect, target), timeout_s=5).ask(request)
+        return await User(0, functools.partial(connect, target), timeout_s=5).ask(question(0))
 
     record = asyncio.run(asking()).record()
     assert (record.ok, record.error_kind) == (False, "connect")
@@ -182,70 +180,16 @@ def test_a_closed_port_is_a_failure_to_connect() -> None:
 
 
 def test_tls_is_spoken_and_certificates_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    from deploytui.load import client
-    from tests.load.server import TLS
-
-    client._tls_context.cache_clear()
+    tls_context.cache_clear()
     (refused,), _ = ask(lambda asked: tokens(2), tls=True)
     assert refused.record().error_kind == "connect"
     assert "certificate" in (refused.record().error or "").lower()
-    client._tls_context.cache_clear()
+    tls_context.cache_clear()
     monkeypatch.setenv("SSL_CERT_FILE", str(TLS / "cert.pem"))
     answers, server = ask(lambda asked: tokens(2), 2, tls=True)
-    client._tls_context.cache_clear()
+    tls_context.cache_clear()
     assert [answer.record().ok for answer in answers] == [True, True]
     assert server.connections == 1
-
-
-def test_a_request_says_what_the_order_says_and_nothing_is_compressed() -> None:
-    changes: dict[str, object] = {
-        "body": {"temperature": 0.0, "stream": False, "stream_options": {"x": 1}},
-        "headers": {"Authorization": "Bearer k", "accept": "*/*"},
-    }
-    target = resolve("http://[::1]:8000/prefix/")
-    prompts = [Prompt(id=5, prompt="hi", max_tokens=9), Prompt(id=6, messages=[{"role": "user", "content": "yo"}])]
-    first, second = render(order_for("", **changes), target, prompts)
-    head, _, body = first.content.partition(b"\r\n\r\n")
-    lines = head.decode().split("\r\n")
-    assert lines[0] == "POST /prefix/v1/chat/completions HTTP/1.1"
-    assert set(lines[1:]) == {
-        "Host: [::1]:8000",
-        "Content-Type: application/json",
-        "Accept-Encoding: identity",
-        "Authorization: Bearer k",
-        "accept: */*",
-        "X-Request-Id: 5",
-        f"Content-Length: {len(body)}",
-    }
-    assert b'"stream":true' in body
-    assert b'"stream_options":{"x":1,"include_usage":true}' in body
-    assert b'"max_tokens":9' in body
-    assert b'"messages":[{"role":"user","content":"hi"}]' in body
-    assert b'"temperature":0.0' in body
-    assert b'"max_tokens":4' in second.content
-    assert b'"content":"yo"' in second.content
-
-
-def test_the_completions_endpoint_gets_a_prompt() -> None:
-    (request,) = render(order_for("", endpoint="completions"), resolve("http://127.0.0.1"), [Prompt(id=0, prompt="hi")])
-    assert request.content.startswith(b"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\n")
-    assert b'"prompt":"hi"' in request.content
-
-
-@pytest.mark.parametrize(
-    ("changes", "prompt"),
-    [
-        ({"endpoint": "completions"}, Prompt(id=0, messages=[])),
-        ({}, Prompt(id=0)),
-        ({}, Prompt(id=-1, prompt="hi")),
-        ({}, Prompt(id=2**32, prompt="hi")),
-        ({"headers": {"X": "a\r\nY: b"}}, Prompt(id=0, prompt="hi")),
-        ({"headers": {"X": "日"}}, Prompt(id=0, prompt="hi")),
-    ],
-)
-def test_an_order_that_cannot_be_sent_is_refused(changes: dict[str, object], prompt: Prompt) -> None:
-    with pytest.raises(LoadError):
-        render(order_for("", **changes), resolve("http://127.0.0.1:1"), [prompt])
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8000", "ftp://x", "http://", "http://x:port", "http://no such host/"])

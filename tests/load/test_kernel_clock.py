@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deploytui.load import kernel_clock
-from deploytui.load.kernel_clock import JUMP_NS, SO_TIMESTAMPNS, KernelClock, ask_for_stamps, stamp_in
+from deploytui.load.kernel_clock import JUMP_NS, SO_TIMESTAMPNS, KernelClock, ask_for_stamps
 
 MS = 1_000_000
 S = 1_000_000_000
@@ -44,7 +44,7 @@ def test_a_stamp_is_told_on_the_monotonic_clock() -> None:
     clock = host.clock()
     came_ns, stamp = host.now_ns, host.stamp()
     host.now_ns += 40 * MS
-    at_ns = clock.carried(stamp, host.monotonic())
+    at_ns = clock.believed(stamp, host.monotonic())
     assert at_ns is not None
     assert abs(at_ns - came_ns) <= 2 * host.look_ns
     assert clock.jumps == 0
@@ -54,14 +54,14 @@ def test_a_stamp_is_told_on_the_monotonic_clock() -> None:
 def test_only_a_fresh_stamp_of_the_past_is_believed(age_ns: int, believed: bool) -> None:
     host = Host()
     clock = host.clock()
-    assert (clock.carried(host.stamp() - age_ns, host.monotonic()) is not None) is believed
+    assert (clock.believed(host.stamp() - age_ns, host.monotonic()) is not None) is believed
 
 
 def test_a_stamp_is_never_after_its_read() -> None:
     host = Host()
     clock = host.clock()
     now_ns = host.monotonic()
-    assert clock.carried(host.stamp() + host.look_ns, now_ns) == now_ns
+    assert clock.believed(host.stamp() + host.look_ns, now_ns) == now_ns
 
 
 @pytest.mark.parametrize("jump_ns", [2 * MS, -2 * MS, 3600 * S, -3600 * S])
@@ -71,13 +71,13 @@ def test_a_jump_of_the_wall_clock_is_counted_once_and_what_came_before_it_is_not
     before = host.stamp()
     host.now_ns += 20 * MS
     host.ahead_ns += jump_ns
-    assert clock.carried(before, host.monotonic()) is None
+    assert clock.believed(before, host.monotonic()) is None
     host.now_ns += MS
-    assert clock.carried(before, host.monotonic()) is None
+    assert clock.believed(before, host.monotonic()) is None
     assert clock.jumps == 1
     host.now_ns += 61 * S
     came_ns, after = host.now_ns, host.stamp()
-    at_ns = clock.carried(after, host.monotonic())
+    at_ns = clock.believed(after, host.monotonic())
     assert at_ns is not None
     assert abs(at_ns - came_ns) <= 3 * host.look_ns
     assert clock.jumps == 1
@@ -87,9 +87,9 @@ def test_stamps_are_believed_again_right_after_a_jump_forwards() -> None:
     host = Host()
     clock = host.clock()
     host.ahead_ns += 5 * S
-    assert clock.carried(host.stamp(), host.monotonic()) is None
+    assert clock.believed(host.stamp(), host.monotonic()) is None
     host.now_ns += MS
-    assert clock.carried(host.stamp(), host.monotonic()) is not None
+    assert clock.believed(host.stamp(), host.monotonic()) is not None
 
 
 def test_bytes_that_waited_through_a_jump_backwards_are_not_told_as_new() -> None:
@@ -98,10 +98,10 @@ def test_bytes_that_waited_through_a_jump_backwards_are_not_told_as_new() -> Non
     waiting = host.stamp()
     host.now_ns += MS
     host.ahead_ns -= 10 * MS
-    assert clock.carried(host.stamp(), host.monotonic()) is None
+    assert clock.believed(host.stamp(), host.monotonic()) is None
     host.now_ns += 30 * MS
-    assert clock.carried(waiting, host.monotonic()) is None
-    assert clock.carried(host.stamp(), host.monotonic()) is not None
+    assert clock.believed(waiting, host.monotonic()) is None
+    assert clock.believed(host.stamp(), host.monotonic()) is not None
 
 
 def test_a_process_held_up_between_two_looks_is_no_jump() -> None:
@@ -109,9 +109,9 @@ def test_a_process_held_up_between_two_looks_is_no_jump() -> None:
     clock = host.clock()
     stamp, read_ns = host.stamp(), host.monotonic()
     host.now_ns += 50 * MS
-    assert clock.carried(stamp, read_ns) is not None
+    assert clock.believed(stamp, read_ns) is not None
     host.look_ns = 3 * MS  # so busy that no measurement is tight
-    assert clock.carried(host.stamp(), host.monotonic()) is not None
+    assert clock.believed(host.stamp(), host.monotonic()) is not None
     assert clock.jumps == 0
 
 
@@ -121,7 +121,7 @@ def test_a_small_step_is_followed_within_a_second_or_so_and_is_no_jump() -> None
     host.ahead_ns += JUMP_NS // 2
     host.now_ns += 2 * S
     came_ns, stamp = host.now_ns, host.stamp()
-    at_ns = clock.carried(stamp, host.monotonic())
+    at_ns = clock.believed(stamp, host.monotonic())
     assert at_ns is not None
     assert abs(at_ns - came_ns) <= 3 * host.look_ns
     assert clock.jumps == 0
@@ -143,17 +143,23 @@ def test_a_believed_stamp_is_true_whatever_jumps(steps: list[tuple[int, int, boo
         waiting.append((host.now_ns, host.stamp()))
         taken = waiting if read else waiting[-1:]  # something is read between two jumps
         for came_ns, stamp in taken:
-            at_ns = clock.carried(stamp, host.monotonic())
-            assert at_ns is None or abs(at_ns - came_ns) <= JUMP_NS + 10 * host.look_ns
+            at_ns = clock.believed(stamp, host.monotonic())
+            # A step below a jump may go unseen until the next one, which then hides as much.
+            assert at_ns is None or abs(at_ns - came_ns) <= 2 * JUMP_NS + 10 * host.look_ns
         waiting = [] if read else waiting[:-1]
 
 
 def test_only_the_kernels_own_stamp_is_read_from_a_message() -> None:
-    stamp = struct.pack("@ll", 1_700_000_000, 123)
+    host = Host()
+    clock = host.clock()
+    came_ns = host.now_ns
+    stamp = struct.pack("@ll", *divmod(host.stamp(), S))
     told = (socket.SOL_SOCKET, SO_TIMESTAMPNS, stamp)
-    assert stamp_in([(socket.SOL_SOCKET, SO_TIMESTAMPNS + 1, stamp), told]) == 1_700_000_000 * S + 123
-    assert stamp_in([(socket.SOL_SOCKET, SO_TIMESTAMPNS, stamp[:7])]) is None
-    assert stamp_in([]) is None
+    at_ns = clock.carried([(socket.SOL_SOCKET, SO_TIMESTAMPNS + 1, stamp), told], host.monotonic())
+    assert at_ns is not None
+    assert abs(at_ns - came_ns) <= 2 * host.look_ns
+    assert clock.carried([(socket.SOL_SOCKET, SO_TIMESTAMPNS, stamp[:7])], host.monotonic()) is None
+    assert clock.carried([], host.monotonic()) is None
 
 
 def test_a_kernel_that_refuses_the_option_is_no_trouble(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,9 +30,9 @@ def test_each_request_is_sent_once_and_recorded_with_its_stamps(tmp_path: Path) 
     assert {record.user for record in records} == {0, 1, 2, 3}
     assert all(record.ok and record.output_tokens == 4 and record.prompt_tokens == 11 for record in records)
     assert all(record.chunks == 4 and record.text is None for record in records)
-    stamps = dict(unpack_stamps(Path(load.order.stamps).read_bytes()))
-    assert {record.id: (record.first_token_ns, record.last_token_ns) for record in records} == {
-        number: (each[0], each[-1]) for number, each in stamps.items()
+    entries = list(unpack_stamps(Path(load.order.stamps).read_bytes()))
+    assert {(r.id, r.clock, r.sent_ns, r.first_token_ns, r.last_token_ns) for r in records} == {
+        (entry.id, entry.clock, entry.sent_ns, entry.stamps[0], entry.stamps[-1]) for entry in entries
     }
     assert report.started_ns <= min(record.sent_ns for record in records)
     assert report.ended_ns >= max(record.end_ns for record in records)
@@ -92,7 +92,7 @@ def test_refused_requests_give_no_latency(tmp_path: Path) -> None:
     refusal = head + b"Content-Length: %d\r\n\r\n" % len(body) + body
     with (
         serving(lambda asked: [refusal] if asked.id % 2 else tokens(3)) as server,
-        loading(tmp_path, server, 10) as load,
+        loading(tmp_path, server, 10, request_timeout_s=0.5) as load,
     ):
         said = load.said()
     assert (report_of(said).requests, report_of(said).ok) == (10, 5)
@@ -122,6 +122,27 @@ def test_text_is_kept_on_request(tmp_path: Path) -> None:
     with serving(lambda asked: tokens(2)) as server, loading(tmp_path, server, 1, keep_text=True) as load:
         report_of(load.said())
     assert [record.text for record in load.records()] == ["w0 w1 "]
+
+
+def test_the_library_is_a_way_too_and_the_report_says_so(tmp_path: Path) -> None:
+    with serving(lambda asked: tokens(3)) as server, loading(tmp_path, server, 6, transport="aiohttp") as load:
+        report = report_of(load.said())
+        assert load.errors() == ""
+    assert (report.path, report.clock, report.ok) == ("aiohttp", "user", 6)
+    assert report.lag_ms_max is not None
+    assert report.reads == sum(record.reads for record in load.records()) > 0
+
+
+def test_more_requests_than_memory_shall_hold_are_sent_as_they_are(tmp_path: Path) -> None:
+    code = (
+        "import sys; import deploytui.load.spool as spool; spool.IN_MEMORY_BYTES = 1000; "
+        "from deploytui.load.worker import main; sys.exit(main())"
+    )
+    argv = (sys.executable, "-c", code)
+    with serving(lambda asked: tokens(1)) as server, loading(tmp_path, server, 30, argv=argv) as load:
+        assert report_of(load.said()).ok == 30
+    assert {asked.body["messages"][0]["content"] for asked in server.asked} == {f"p{k}" for k in range(30)}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["prompts.jsonl", "requests.w0.jsonl", "stamps.w0.bin"]
 
 
 def test_the_worker_loads_nothing_heavy() -> None:

@@ -5,27 +5,17 @@ import fcntl
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from deploytui.load.orders import Report, Snapshot, Trouble, said_decoder
+from deploytui.load.orders import Ready, Report, Snapshot, Trouble, said_decoder
 from tests.load.server import serving, tokens
-from tests.load.workers import WORKER, Load, hangs_from, loading, report_of
-
-
-def until(state: Callable[[], bool], limit_s: float = 20) -> None:
-    """Wait for a state."""
-    end = time.monotonic() + limit_s
-    while not state():
-        assert time.monotonic() < end, "the state did not come in time"
-        time.sleep(0.005)
+from tests.load.workers import WORKER, Load, hangs_from, loading, report_of, until
 
 
 def trouble_of(load: Load) -> Trouble:
-    (last,) = [line for line in load.said() if not isinstance(line, Snapshot)]
+    (last,) = [line for line in load.said() if not isinstance(line, Ready | Snapshot)]
     assert isinstance(last, Trouble)
     assert load.process.returncode == 1
     return last
@@ -116,7 +106,6 @@ def test_results_are_never_overwritten(tmp_path: Path) -> None:
         ({"prompts": "/dev/null"}, "hold no prompt"),
         ({"concurrency": 0}, "0 users"),
         ({"base_url": "nowhere"}, "no http:// or https:// URL"),
-        ({"trust_proxy_env": True}, "proxy"),
         ({"records": "/nowhere/requests.jsonl"}, "can't be opened"),
     ],
 )

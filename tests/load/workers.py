@@ -4,8 +4,10 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -24,16 +26,18 @@ class Load:
         self,
         folder: Path,
         url: str,
-        count: int,
+        count: int = 0,
         *,
         argv: Sequence[str] = WORKER,
         env: dict[str, str] | None = None,
         stdout: int = subprocess.PIPE,
+        lines: Sequence[Prompt] = (),
         **changes: object,
     ) -> None:
         self.folder = folder
         prompts = folder / "prompts.jsonl"
-        prompts.write_bytes(msgspec.json.Encoder().encode_lines([Prompt(id=k, prompt=f"p{k}") for k in range(count)]))
+        asked = lines or [Prompt(id=k, prompt=f"p{k}") for k in range(count)]
+        prompts.write_bytes(msgspec.json.Encoder().encode_lines(asked))
         plain: dict[str, object] = {
             "base_url": url,
             "endpoint": "chat",
@@ -87,9 +91,9 @@ class Load:
 
 
 @contextlib.contextmanager
-def loading(folder: Path, server: Server | str, count: int = 8, **options: object) -> Iterator[Load]:
+def loading(folder: Path, server: Server | str, count: int = 8, **options: Any) -> Iterator[Load]:
     """A worker for the time of a block."""
-    load = Load(folder, server if isinstance(server, str) else server.url, count, **options)  # type: ignore[arg-type]
+    load = Load(folder, server if isinstance(server, str) else server.url, count, **options)
     try:
         yield load
     finally:
@@ -110,3 +114,11 @@ def hangs_from(number: int) -> Script:
         return list(tokens(2)) if asked.id < number else begun
 
     return script
+
+
+def until(state: Callable[[], bool], limit_s: float = 20) -> None:
+    """Wait for a state."""
+    end = time.monotonic() + limit_s
+    while not state():
+        assert time.monotonic() < end, "the state did not come in time"
+        time.sleep(0.005)

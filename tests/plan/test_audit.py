@@ -10,7 +10,7 @@ from deploytui.profile.schema import Candidate, Settings
 from tests.plan.cases import AWQ, BF16, GGUF_BF16, GGUF_Q4, LONGER, SGLANG, profile
 from tests.profile.strategies import candidates
 
-NO_PART_OF_A_DEPLOYMENT = {"name", "api_key_env", "form", "effort_days", "price_per_hour"}
+NO_PART_OF_A_DEPLOYMENT = {"name", "api_key_env", "transport", "form", "effort_days", "price_per_hour"}
 PROD = Candidate(
     name="prod",
     engine="openai",

@@ -7,6 +7,7 @@ from msgspec import UNSET
 
 from deploytui.profile import schema as s
 from deploytui.profile.rules import GATE_NAMES, OBJECTIVES, sweep
+from deploytui.profile.workload_rules import REFUSED_BODY
 
 odd_text = st.one_of(
     st.sampled_from(["None", "", "true", "1", 'a "quoted" # text', "zwölf\n\t€", "\x7f\x00"]), st.text()
@@ -42,6 +43,7 @@ def several(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.one_of(strategy, st.lists(strategy, min_size=1, max_size=4, unique=True).map(tuple))
 
 
+shared_prefixes = maybe(st.builds(s.SharedPrefix, ratio=st.floats(0.01, 0.99), groups=positive))
 loads: st.SearchStrategy[s.Load] = st.one_of(
     st.builds(s.Closed, concurrency=several(positive), think_time_s=seconds),
     st.builds(s.Constant, rate=several(rate)),
@@ -55,21 +57,48 @@ loads: st.SearchStrategy[s.Load] = st.one_of(
 
 
 @st.composite
+def lengths(draw: st.DrawFn) -> s.Lengths:
+    """Lengths of every kind, whose limits leave room for them."""
+    low, room = draw(st.integers(1, 10**4)), draw(st.integers(0, 10**4))
+    mean, std, high = float(low + room // 2), draw(st.floats(0.1, 100)), low + room
+    return draw(
+        st.one_of(
+            positive,
+            st.just(s.Uniform(min=low, max=high)),
+            st.just(s.Normal(mean=mean, std=std, min=low, max=high + 100)),
+            st.just(s.Lognormal(mean=mean, std=std, min=1)),
+        )
+    )
+
+
+header_names = st.from_regex(r"x-a[a-z0-9-]{0,8}", fullmatch=True)
+header_values = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=12)
+body_keys = odd_text.filter(lambda key: key not in REFUSED_BODY)
+
+
+@st.composite
 def workloads(draw: st.DrawFn) -> s.Workload:
     load = draw(loads)
     places = sweep(load)
     synthetic = draw(st.booleans())
+    endpoint: Any = draw(st.sampled_from(["chat", "completions"]))
     return s.Workload(
-        prompt_tokens=draw(positive) if synthetic else None,
+        prompt_tokens=draw(lengths()) if synthetic else None,
+        shared_prefix=draw(shared_prefixes) if synthetic else None,
+        turns=draw(st.integers(1, 5)) if endpoint == "chat" else 1,
         dataset=None if synthetic else draw(odd_text),
-        output_tokens=draw(positive),
+        output_tokens=draw(lengths()),
+        headers=draw(st.dictionaries(header_names, header_values, max_size=2)),
+        body=draw(st.dictionaries(body_keys, free, max_size=2)),
+        max_seconds=draw(maybe(rate)),
+        max_error_rate=draw(maybe(share)),
         requests=draw(positive),
         load=load,
         decide_at=draw(st.sampled_from(places)) if places else None,
         warmup_requests=draw(st.integers(0, 100)),
         repeats=draw(positive),
         seed=draw(st.integers(0, 2**62)),
-        endpoint=draw(st.sampled_from(["chat", "completions"])),
+        endpoint=endpoint,
         sampling=draw(
             st.builds(s.Sampling, temperature=seconds, top_p=share, top_k=maybe(positive), min_p=maybe(share))
         ),

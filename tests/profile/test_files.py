@@ -11,7 +11,7 @@ import pytest
 
 from deploytui.errors import DeployError, ProfileError
 from deploytui.profile.files import edit_profile, list_profiles, read_profile, save_text
-from deploytui.profile.inert import not_acted_on, unrunnable
+from deploytui.profile.inert import not_acted_on
 from deploytui.profile.places import base_dir_of, demo_path
 
 GOOD = """# which one for the chat?
@@ -100,7 +100,6 @@ def test_saving_onto_a_folder_is_refused(tmp_path: Path) -> None:
 
 def test_the_embedded_example_is_a_profile_that_can_be_run() -> None:
     profile = read_profile(demo_path())
-    assert unrunnable(profile) is None
     assert not_acted_on(profile) == ()
     assert base_dir_of(profile, demo_path()) == demo_path().parent
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deploytui.profile.inert import not_acted_on, unrunnable
+from deploytui.profile.inert import not_acted_on
 from deploytui.profile.parse import parse_profile
 from deploytui.profile.schema import Profile
 
@@ -16,8 +16,7 @@ def profile(*, top: str = "", load: str = "", candidate: str = "", below: str = 
 
 def test_a_plain_profile_is_acted_on_in_full() -> None:
     assert not_acted_on(profile()) == ()
-    assert unrunnable(profile()) is None
-    assert unrunnable(profile(load="load = { kind = 'closed', concurrency = 4, think_time_s = 1 }")) is None
+    assert not_acted_on(profile(load="load = { kind = 'closed', concurrency = 4, think_time_s = 1 }")) == ()
 
 
 @pytest.mark.parametrize(
@@ -37,22 +36,3 @@ def test_a_plain_profile_is_acted_on_in_full() -> None:
 def test_a_key_that_changes_nothing_yet_is_named(asked: Profile, key: str) -> None:
     assert [line for line in not_acted_on(asked) if line.startswith(key)] == list(not_acted_on(asked))
     assert len(not_acted_on(asked)) == 1
-
-
-@pytest.mark.parametrize(
-    "load",
-    [
-        "load = { kind = 'poisson', rate = 2 }",
-        "load = { kind = 'burst' }",
-        "load = { kind = 'closed', concurrency = [2, 4] }\ndecide_at = 4",
-    ],
-)
-def test_a_load_that_can_not_be_run_is_refused_rather_than_replaced(load: str) -> None:
-    why = unrunnable(profile(load=load))
-    assert why is not None
-    assert why.startswith("workload.load")
-
-
-def test_prompts_from_a_file_are_refused_rather_than_replaced() -> None:
-    asked = parse_profile('[workload]\ndataset = "x.jsonl"\n[[candidates]]\nname = "a"\nengine = "mock"\n')
-    assert "dataset" in (unrunnable(asked) or "")

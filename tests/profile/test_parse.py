@@ -110,7 +110,8 @@ def test_all_unknown_keys_are_told_at_once_and_before_wrong_types() -> None:
     assert others[0].startswith("Also: `workload.output_token` is not a known key.")
     assert others[1].startswith("Also: `candidates[a].modell` is not a known key.")
     assert others[2] == (
-        'Also: `workload.prompt_tokens` must be an integer, got the string "16". Write the number without quotes.'
+        'Also: `workload.prompt_tokens` must be an integer or a table, got the string "16". '
+        "Write the number without quotes."
     )
 
 

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from deploytui.profile.schema import Gates, Limits
 from deploytui.record.measured import Metrics, ToolError
-from deploytui.record.metrics import RepeatSample, distribution, measure, measure_many, share
-from deploytui.record.rates import full_window, tokens_within
+from deploytui.record.metrics import distribution, measure, measure_many, sample_of, share
 from deploytui.record.trace import RequestRecord
-from tests.record.build import MS, failure, request
+from tests.record.build import failure, request
 
 
 def numbers(records: list[RequestRecord], *, gates: Gates | None = None, target: int | None = 1) -> Metrics:
@@ -116,7 +115,7 @@ def test_only_failures_give_no_throughput_of_zero_tokens() -> None:
 
 
 def test_rates_over_repeats_leave_out_the_pause_between_them() -> None:
-    repeats = [RepeatSample(records=[request(0, sent_ms=start)]) for start in (0, 60_000)]
+    repeats = [sample_of([request(0, sent_ms=start)]) for start in (0, 60_000)]
     found = measure_many(repeats, asked_tokens=11, target_concurrency=1, gates=None)
     assert found.duration_s == pytest.approx(0.4)
     assert found.output_tok_s == pytest.approx(22 / 0.4)
@@ -128,46 +127,8 @@ def test_one_group_measures_as_a_repeat_does() -> None:
     records = [request(i, sent_ms=i * 10) for i in range(30)]
     tool = ToolError(clock="kernel", lag_ms_p99=1.0)
     one = measure(records, gaps_s=[0.01, 0.1], asked_tokens=11, target_concurrency=4, gates=None, tool=tool)
-    group = RepeatSample(records=records, gaps_s=[0.01, 0.1], tool=tool)
+    group = sample_of(records, [0.01, 0.1], tool)
     assert measure_many([group], asked_tokens=11, target_concurrency=4, gates=None) == one
-
-
-def test_the_steady_window_leaves_out_the_tail_with_idle_users() -> None:
-    """Two users; one reply ends at 200 ms, the other at 1100 ms: the load is full for 200 ms only."""
-    slow = request(1, ttft_ms=100, tpot_ms=100)
-    found = numbers([request(0, ttft_ms=100, tpot_ms=10), slow], target=2)
-    assert found.steady_output_tok_s == pytest.approx((11 + 2) / 0.2)
-    assert found.output_tok_s == pytest.approx(22 / 1.1)
-
-
-def test_a_load_that_never_fills_has_no_steady_rate() -> None:
-    assert numbers([request(0)], target=2).steady_output_tok_s is None
-
-
-def test_an_open_loop_has_no_steady_rate() -> None:
-    assert numbers([request(0)], target=None).steady_output_tok_s is None
-
-
-def test_nine_of_ten_users_are_a_full_load() -> None:
-    records = [request(i) for i in range(9)]
-    assert full_window(records, 10).length_ns == 200 * MS
-    assert full_window(records, 11).length_ns == 0
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 1000), st.integers(1, 500), st.integers(0, 40)), max_size=20), st.integers(1, 5)
-)
-def test_the_window_never_holds_more_tokens_than_were_made(rows: list[tuple[int, int, int]], target: int) -> None:
-    records = [
-        request(i, sent_ms=start, ttft_ms=wait, tokens=tokens)
-        for i, (start, wait, tokens) in enumerate(rows)
-        if tokens > 0
-    ]
-    window = full_window(records, target)
-    within = sum(tokens_within(record, window) for record in records)
-    assert -1e-6 <= within <= sum(record.output_tokens or 0 for record in records) + 1e-6
-    span = max((r.end_ns for r in records), default=0) - min((r.sent_ns for r in records), default=0)
-    assert 0 <= window.length_ns <= span
 
 
 def test_goodput_counts_requests_that_meet_every_gate() -> None:
@@ -203,8 +164,8 @@ def test_short_replies_are_counted_never_assumed_full() -> None:
 
 
 def test_a_prompt_with_its_own_length_is_not_short() -> None:
-    sample = RepeatSample(records=[request(0, tokens=4)], asked={0: 4})
-    assert measure_many([sample], asked_tokens=11, target_concurrency=1, gates=None).short_outputs == 0
+    assert numbers([request(0, tokens=4, asked_tokens=4)]).short_outputs == 0
+    assert numbers([request(0, tokens=11, asked_tokens=20)]).short_outputs == 1
 
 
 def test_a_stop_without_usage_counts_as_short() -> None:
@@ -226,13 +187,41 @@ def test_bursts_show_in_the_share_of_tiny_gaps() -> None:
         tool=ToolError(),
     )
     assert found.burst_share == 0.5
-    assert (found.icl.n, found.icl.max) == (4, 0.06)
+    assert (found.icl.n, found.icl.max) == pytest.approx((4, 0.06))
     assert numbers([request(0)]).burst_share is None
 
 
 def test_tokens_per_chunk_comes_from_usage_not_from_chunks() -> None:
     assert numbers([request(0, tokens=20, chunks=5)]).tokens_per_chunk == 4.0
     assert numbers([request(0, tokens=None)]).tokens_per_chunk is None
+
+
+def test_requests_that_the_loads_end_cut_off_blame_nobody() -> None:
+    found = numbers([request(0), failure(1), failure(2, kind="cut_off"), failure(3, kind="cut_off")])
+    assert (found.requests, found.ok, found.errors) == (4, 1, {"http_429": 1, "cut_off": 2})
+    assert (found.success_rate.value, found.success_rate.n) == (0.5, 2)
+
+
+def test_being_cut_off_is_no_completion() -> None:
+    found = numbers([request(0), failure(1, sent_ms=0, end_ms=2000, kind="cut_off")])
+    assert (found.duration_s, found.output_tok_s) == pytest.approx((0.2, 55))
+    nothing = numbers([failure(0, kind="cut_off")])
+    assert (nothing.duration_s, nothing.request_s, nothing.success_rate.value) == (None, None, None)
+
+
+def test_an_open_loop_counts_from_the_time_a_request_was_due() -> None:
+    """Due at 0, held back by 50 ms before it was sent."""
+    found = numbers([request(0, sent_ms=50, scheduled_ns=0), request(1, sent_ms=10)])
+    assert found.ttft_scheduled is not None
+    assert found.e2e_scheduled is not None
+    assert (found.ttft_scheduled.n, found.ttft_scheduled.p50) == pytest.approx((1, 0.15))
+    assert found.e2e_scheduled.p50 == pytest.approx(0.25)
+    assert found.ttft.max == pytest.approx(0.1)
+
+
+def test_a_closed_loop_has_no_schedule_to_count_from() -> None:
+    found = numbers([request(0)])
+    assert (found.ttft_scheduled, found.e2e_scheduled) == (None, None)
 
 
 def test_flags_and_unknown_errors_are_counted() -> None:
@@ -243,9 +232,22 @@ def test_flags_and_unknown_errors_are_counted() -> None:
 
 def test_the_worst_tool_error_of_the_repeats_is_kept() -> None:
     tools = [ToolError(clock="kernel", lag_ms_max=1.0), ToolError(clock="user", lag_ms_max=9.0, client_bound=True)]
-    samples = [RepeatSample(records=[request(0)], tool=tool) for tool in tools]
-    found = measure_many(samples, asked_tokens=11, target_concurrency=1, gates=None).tool
+    found = measure_many(
+        [sample_of([request(0)], tool=tool) for tool in tools], asked_tokens=11, target_concurrency=1, gates=None
+    ).tool
     assert (found.clock, found.lag_ms_max, found.client_bound, found.lag_ms_p99) == ("mixed", 9.0, True, None)
+
+
+def test_each_worker_keeps_its_worst_cpu_and_events_add_up() -> None:
+    tools = [
+        ToolError(worker_cpu_shares=(0.2, None), late_sends=3, late_send_ms_max=5.0),
+        ToolError(worker_cpu_shares=(0.1, 0.4), late_sends=1, client_bound=True, client_bound_why="lag"),
+    ]
+    found = measure_many(
+        [sample_of([request(0)], tool=tool) for tool in tools], asked_tokens=11, target_concurrency=1, gates=None
+    ).tool
+    assert (found.worker_cpu_shares, found.late_sends, found.late_send_ms_max) == ((0.2, 0.4), 4, 5.0)
+    assert (found.client_bound, found.client_bound_why) == (True, "lag")
 
 
 def test_percentiles_come_with_their_interval() -> None:

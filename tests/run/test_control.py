@@ -11,6 +11,7 @@ from deploytui.record.planned import PlannedCandidate
 from deploytui.run.context import Context
 from deploytui.run.control import obey, serve_words
 from deploytui.run.recorder import Recorder
+from deploytui.run.spares import Spares
 from deploytui.run.ticker import Ticker
 from deploytui.session.control import Request
 from deploytui.session.folder import new_session
@@ -35,6 +36,7 @@ async def ctx(tmp_path: Path) -> Context:
         cache_dir=tmp_path,
         recorder=recorder,
         ticker=Ticker(recorder, folder),
+        spares=Spares(folder.id, folder.path / "workers.log"),
     )
 
 

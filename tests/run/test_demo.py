@@ -36,7 +36,7 @@ def test_both_candidates_are_really_measured(demo: tuple[Done, Path], name: str)
     metrics = row["metrics"]
     assert metrics["ttft_ms"]["n"] == 24
     assert metrics["success_rate"]["value"] == 1.0
-    assert metrics["output_tokens"] == {"n": 24, "min": 24, "median": 24, "max": 24}
+    assert metrics["output_tokens"] == {"n": 24, "min": 24, "median": 24, "mean": 24, "max": 24}
     assert metrics["prompt_tokens"]["min"] == metrics["prompt_tokens"]["max"] == 64
     assert 0 < metrics["ttft_ms"]["p50"] < metrics["e2e_ms"]["p50"]
     assert metrics["output_tok_s"] > 0

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deploytui.record.events import Freed
+from deploytui.record.events import Freed, Note
 from tests.run.sessions import Done, assert_nothing_left, deploytui, events, only_session, write_profile
 
 RUDE = {
@@ -15,7 +15,8 @@ RUDE = {
     "dies": ["--crash-after-requests", "24"],
     "mid-stream": ["--crash-after", "5"],
     "refuses": ["--fail-every", "1"],
-    "stutters": ["--fail-every", "3", "--fail-status", "429"],
+    "stutters": ["--fail-every", "3", "--fail-status", "500"],
+    "busy": ["--fail-every", "12", "--fail-status", "429"],
     "cut": ["--cut-after", "4"],
     "error": ["--error-after", "4"],
     "talks": ["--log-mb", "50"],
@@ -89,6 +90,13 @@ def test_a_share_of_refused_requests_is_a_reject_with_its_share(race: tuple[Done
     assert row["run"] == "ok"
     assert 0.5 < row["metrics"]["success_rate"]["value"] < 0.8
     assert "success_rate_low" in [reason["code"] for reason in row["verdict"]["reasons"]]
+
+
+def test_an_engine_with_too_much_to_do_is_asked_again_and_that_is_said(race: tuple[Done, Path]) -> None:
+    row = race[0].row("busy")
+    assert row["metrics"]["success_rate"]["value"] == 1.0
+    notes = [event.text for event in events(race[1]) if isinstance(event, Note)]
+    assert any(text.startswith("busy: repeat") and "a 429" in text for text in notes)
 
 
 def test_fifty_megabytes_of_log_are_drained_and_capped(race: tuple[Done, Path]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from deploytui.telemetry.lines_out import LineOut
+from deploytui.load.lines_out import LineOut
 from deploytui.telemetry.messages import Sample, TelemetryOrder, sample_decoder
 from deploytui.telemetry.nvml import Gpus
 from deploytui.telemetry.sampler import GpuAsker, Sampler

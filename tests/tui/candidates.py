@@ -24,7 +24,7 @@ from deploytui.record.facts import (
     MemoryUse,
 )
 from deploytui.record.keys import StepKey
-from deploytui.record.measured import Quality
+from deploytui.record.measured import Metrics, Quality
 from deploytui.record.planned import PlannedCandidate, PlannedStep
 from deploytui.record.words import Phase
 from deploytui.units import GIB
@@ -100,10 +100,18 @@ def served(name: str, engine: str, version: str | None, *, begin: float, gpu: bo
 
 
 def measured(
-    name: str, *, begin: float, rate: float, gib: float, gpu: bool = True, n: int = 600, ttft_s: float = 0.15
+    name: str,
+    *,
+    begin: float,
+    rate: float,
+    gib: float,
+    gpu: bool = True,
+    n: int = 600,
+    ttft_s: float = 0.15,
+    numbers: Metrics | None = None,
 ) -> Iterable[AnyEvent]:
     """Three repeats, a quality task and the end, 70 s after `begin`."""
-    numbers = metrics(ttft_s=ttft_s, rate=rate, n=n)
+    numbers = numbers or metrics(ttft_s=ttft_s, rate=rate, n=n)
     yield PhaseStarted(at_ns=at(begin), candidate=name, phase="measuring")
     yield from rollups(name, begin=begin, count=48, rate=rate, gib=gib, gpu=gpu)
     for repeat in range(3):

@@ -1,5 +1,7 @@
 """What a runner reads and measures, at a fixed time."""
 
+from msgspec.structs import replace
+
 from deploytui.record.events import (
     EnvironmentRead,
     NodeRollup,
@@ -14,7 +16,7 @@ from deploytui.record.facts import (
     Host,
     Share,
 )
-from deploytui.record.measured import Metrics, Spread, TaskScore
+from deploytui.record.measured import Metrics, Spread, TaskScore, ToolError
 from deploytui.units import GIB
 
 WALL = 1_767_348_000.0
@@ -126,6 +128,44 @@ def metrics(ttft_s: float = 0.15, tpot_s: float = 0.0105, rate: float = 4812.0, 
         cached_tokens=None,
         burst_share=0.01,
         errors={"timeout": 1},
+    )
+
+
+def tool(*, client_bound: bool = False) -> ToolError:
+    """Of two workers that stamped in the kernel."""
+    why = "worker 1 took 97 % of a core. Give the load more cores: load_workers = 4."
+    return ToolError(
+        clock="kernel",
+        path="tcp",
+        lag_ms_p50=0.041,
+        lag_ms_p99=0.312,
+        lag_ms_max=12.4,
+        multi_chunk_read_share=0.0123,
+        extra_multi_chunk_read_share=0.0031,
+        late_sends=3,
+        late_send_ms_max=2.13,
+        workers=2,
+        worker_cpu_share=0.97 if client_bound else 0.41,
+        worker_cpu_shares=(0.38, 0.97 if client_bound else 0.41),
+        client_bound=client_bound,
+        client_bound_why=why if client_bound else "",
+    )
+
+
+def open_loop_metrics(*, client_bound: bool = False) -> Metrics:
+    """Requests that left by a schedule; some were refused, some cut off at the end."""
+    late = spread(0.2, 0.19, 0.22, 0.24, 0.31, 0.52)
+    whole = spread(1.6, 1.5, 1.7, 1.8, 2.1, 2.9)
+    errors = {"http_429": 12, "cut_off": 3}
+    return replace(
+        metrics(),
+        requests=615,
+        errors=errors,
+        success_rate=Share(value=600 / 612, n=612, low=0.965, high=0.989),
+        steady_output_tok_s=None,
+        ttft_scheduled=late,
+        e2e_scheduled=whole,
+        tool=tool(client_bound=client_bound),
     )
 
 

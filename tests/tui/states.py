@@ -15,7 +15,7 @@ from deploytui.record.planned import PlannedCandidate
 from deploytui.record.state import SessionState
 from deploytui.record.verdict import Decision, Reason, Verdict
 from tests.tui.candidates import failed, measured, planned, rollups, served, unsupported
-from tests.tui.facts import at, environment, node, started
+from tests.tui.facts import at, environment, node, open_loop_metrics, started
 
 
 def held() -> tuple[Reason, ...]:
@@ -117,6 +117,17 @@ def finished_events(*, gpus: int = 2) -> list[AnyEvent]:
         Note(at_ns=at(218), level="warning", text="A foreign process used GPU 1 for 4 s.", candidate="vllm-fp8"),
         decided(219, final=True),
         SessionEnded(at_ns=at(220), exit_status=0),
+    ]
+
+
+def open_loop_events(*, client_bound: bool = False) -> list[AnyEvent]:
+    """One candidate under an open loop of two workers, some requests refused and some cut off."""
+    return [
+        *opening(gpus=1),
+        *served("vllm-bf16", "vllm", "0.33.0", begin=1),
+        *measured("vllm-bf16", begin=31, rate=4812, gib=70.1, numbers=open_loop_metrics(client_bound=client_bound)),
+        node(217, gpus=1),
+        SessionEnded(at_ns=at(220), exit_status=3),
     ]
 
 

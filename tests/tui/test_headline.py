@@ -188,7 +188,7 @@ def test_the_latency_tab_has_n_and_percentiles_and_the_marked_beside() -> None:
     shown = texts(latency_lines(rows["vllm-bf16"], [rows["vllm-fp8"]]))
     assert shown[1].split() == ["ms", "n", "mean", "p50", "p90", "p95", "p99", "max"]
     assert shown[2].split() == ["TTFT", "600", "150", "144", "165", "182", "225", "285"]
-    assert "vllm-fp8" in shown
+    assert any(text.startswith("vllm-fp8  ") for text in shown)
     assert "timeout 1" in "\n".join(shown)
 
 
@@ -196,7 +196,7 @@ def test_too_few_samples_are_dashes_with_a_word_why() -> None:
     rows = state_of(cpu_events()).candidates
     shown = texts(latency_lines(rows["one-thread"]))
     assert shown[2].split()[5:7] == ["–", "–"]
-    assert shown[-1] == "– = too few samples: p99 needs 100, p95 needs 20"
+    assert "– = too few samples: p99 needs 100, p95 needs 20" in shown
 
 
 def test_the_config_tab_shows_what_differs_and_the_command() -> None:

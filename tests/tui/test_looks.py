@@ -11,7 +11,14 @@ from deploytui.profile.parse import parse_profile
 from deploytui.tui.screens.plan import PlanScreen
 from deploytui.tui.screens.start import StartScreen
 from tests.tui.screens import PROFILE, app_on, context, live
-from tests.tui.states import cpu_events, finished_events, many_events, measuring_events, simulated_events
+from tests.tui.states import (
+    cpu_events,
+    finished_events,
+    many_events,
+    measuring_events,
+    open_loop_events,
+    simulated_events,
+)
 
 Compare = Callable[..., bool]
 WIDE, NARROW = (120, 36), (80, 24)
@@ -24,6 +31,13 @@ LOOKS: dict[str, tuple[Callable[[], Screen[None]], tuple[int, int], str, tuple[s
     "cpu-host-narrow-dark": (lambda: live(cpu_events()), NARROW, "deploytui-dark", ()),
     "simulated-narrow-dark": (lambda: live(simulated_events()), NARROW, "deploytui-dark", ()),
     "died-narrow-dark": (lambda: live(measuring_events(), "died"), NARROW, "deploytui-dark", ("2",)),
+    "latency-wide-dark": (lambda: live(open_loop_events(), "ended"), WIDE, "deploytui-dark", ("2",)),
+    "latency-narrow-dark": (
+        lambda: live(open_loop_events(client_bound=True), "ended"),
+        NARROW,
+        "deploytui-dark",
+        ("2", "z"),
+    ),
     "many-wide-dark": (lambda: live(many_events()), WIDE, "deploytui-dark", ("end",)),
     "sixteen-colours-wide": (lambda: live(finished_events(), "ended"), WIDE, "ansi-dark", ("down",)),
     "quit-narrow-dark": (lambda: live(measuring_events()), NARROW, "deploytui-dark", ("q",)),

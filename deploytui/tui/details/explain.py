@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from deploytui.definitions import DEFINITIONS_VERSION, SAMPLES_NEEDED, TEXTS
 from deploytui.record.facts import Distribution, Share
+from deploytui.record.fidelity import client_bound, cut_off, failures, tool_phrases
 from deploytui.record.measured import Metrics
 from deploytui.record.state import CandidateState
 from deploytui.tui.cells import View, newest_metrics, peak_bytes
@@ -35,7 +36,9 @@ def explain_lines(column: str, candidate: CandidateState, view: View) -> tuple[L
             return (*_memory(candidate, view), (), *formula("peak_gpu" if view.gpu else "peak_host"))
         case "ttft" | "tpot":
             values = getattr(metrics, column) if metrics else None
-            return (*_latency(values, firm), (), *formula(column, "percentile"), (), *left_out(metrics))
+            due = metrics.ttft_scheduled if metrics and column == "ttft" else None
+            words = (column, *(["ttft_scheduled"] if due else []), "percentile")
+            return (*_latency(values, firm), *_due(due), (), *formula(*words), (), *left_out(metrics))
         case "tokens":
             return (*_rate(candidate, metrics), (), *formula("output_tok_s", "output_tokens"), (), *left_out(metrics))
         case _:
@@ -53,14 +56,27 @@ def left_out(metrics: Metrics | None) -> Iterable[Line]:
     """Which requests the number does not count, and why."""
     if metrics is None:
         return
-    failed = metrics.requests - metrics.ok
-    kinds = ", ".join(f"{visible(kind)} {many}" for kind, many in sorted(metrics.errors.items()))
+    cut, kinds = cut_off(metrics), visible(failures(metrics))
+    failed = metrics.requests - metrics.ok - cut
     reason = f" ({kinds})" if kinds else ""
     yield labelled("left out", f"{grouped(failed)} failed of {grouped(metrics.requests)} requests{reason}; warm-up")
+    if cut:
+        yield labelled("", f"{grouped(cut)} cut off by the load's end")
     for flag, many in sorted(metrics.flags.items()):
         yield labelled("flagged", f"{visible(flag)}: {grouped(many)} requests, counted")
-    if metrics.tool.lag_ms_p99 is not None:
-        yield labelled("tool", f"lag p99 {metrics.tool.lag_ms_p99:.2f} ms, clock {visible(metrics.tool.clock)}")
+    label = "tool"
+    for phrase in tool_phrases(metrics):
+        yield labelled(label, visible(phrase))
+        label = ""
+    if (bound := client_bound(metrics.tool)) is not None:
+        yield line(Piece("✘ ", "bad"), Piece(visible(bound), "bad"))
+
+
+def _due(values: Distribution | None) -> Iterable[Line]:
+    """The same latency of an open loop, from the time each request should have left."""
+    if values is not None:
+        figures = " ".join(f"{key} {latency(getattr(values, key))}" for key in ("p50", "p95", "p99"))
+        yield labelled("scheduled", figures, Piece(f"  n={grouped(values.n)}", "dim"))
 
 
 def _latency(values: Distribution | None, firm: bool) -> Iterable[Line]:

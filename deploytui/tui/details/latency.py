@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from deploytui.record.facts import Distribution
+from deploytui.record.fidelity import client_bound, cut_off, failures, tool_brief, tool_phrases
 from deploytui.record.measured import Metrics
 from deploytui.record.state import CandidateState
 from deploytui.tui.cells import newest_metrics
@@ -13,6 +14,7 @@ from deploytui.units import ms
 
 STATISTICS = ("mean", "p50", "p90", "p95", "p99", "max")
 ROWS = (("TTFT", "ttft"), ("TPOT", "tpot"), ("ICL", "icl"), ("E2E", "e2e"))
+SCHEDULED = (("TTFT", "ttft_scheduled"), ("E2E", "e2e_scheduled"))
 
 
 def latency_lines(candidate: CandidateState, marked: Sequence[CandidateState] = ()) -> tuple[Line, ...]:
@@ -22,17 +24,45 @@ def latency_lines(candidate: CandidateState, marked: Sequence[CandidateState] = 
 
 
 def table(candidate: CandidateState) -> Iterable[Line]:
-    """Each latency with n and its statistics [ms], then rates and success."""
+    """Each latency with n and its statistics [ms], then rates, success, and what the tool itself may have added."""
     metrics, firm = newest_metrics(candidate)
     state = "" if firm else "  (of the last repeat)" if metrics else "  not measured"
-    yield line(Piece(visible(candidate.name), "strong"), Piece(state, "dim"))
+    tool = _brief(metrics) if metrics else ()
+    yield line(Piece(visible(candidate.name), "strong"), Piece(state, "dim"), *tool)
     if metrics is None:
         return
     heads = "".join(f"{head:>8}" for head in STATISTICS)
     yield line(Piece(f"{'ms':<5}{'n':>6}{heads}", "dim"))
     for title, key in ROWS:
         yield _row(title, getattr(metrics, key))
+    yield from scheduled(metrics)
     yield from rates(metrics)
+    yield from tool_lines(metrics)
+
+
+def _brief(metrics: Metrics) -> Line:
+    """Clock, lag and CPU for the first line, which is seen without scrolling, and whether they spoil the rest."""
+    bound = Piece("  ✘ client_bound" if metrics.tool.client_bound else "", "bad")
+    return line(bound, Piece(f"  {visible(tool_brief(metrics.tool))}", "dim"))
+
+
+def scheduled(metrics: Metrics) -> Iterable[Line]:
+    """The latencies of an open loop from the time each request should have left."""
+    rows = [(title, values) for title, key in SCHEDULED if (values := getattr(metrics, key)) is not None]
+    if rows:
+        yield line(Piece("from the scheduled time", "dim"))
+    for title, values in rows:
+        yield _row(title, values)
+
+
+def tool_lines(metrics: Metrics) -> Iterable[Line]:
+    """What the tool itself may have added, and whether it was the bottleneck."""
+    label = "tool"
+    for phrase in tool_phrases(metrics):
+        yield line(Piece(f"{label:<6}", "dim"), visible(phrase))
+        label = ""
+    if (bound := client_bound(metrics.tool)) is not None:
+        yield line(Piece("✘ ", "bad"), Piece(visible(bound), "bad"))
 
 
 def _row(title: str, values: Distribution) -> Line:
@@ -49,13 +79,13 @@ def rates(metrics: Metrics) -> Iterable[Line]:
         f" · goodput {number(metrics.goodput)}/s" if metrics.goodput is not None else "",
     )
     success = metrics.success_rate
-    errors = ", ".join(f"{visible(kind)} {count}" for kind, count in sorted(metrics.errors.items()))
+    errors, cut = visible(failures(metrics)), cut_off(metrics)
     yield line(
         f"success {percent(success.value)} of {grouped(success.n)}",
         Piece(f" · {errors}", "bad") if errors else "",
+        Piece(f" · {grouped(cut)} cut off by the load's end", "warn") if cut else "",
         Piece(f" · {metrics.short_outputs} shorter than asked", "warn") if metrics.short_outputs else "",
         f" · {metrics.tokens_per_chunk:.2f} tokens a chunk" if metrics.tokens_per_chunk is not None else "",
-        f" · lag of the tool p99 {metrics.tool.lag_ms_p99:.2f} ms" if metrics.tool.lag_ms_p99 is not None else "",
     )
     few = [title for title, key in ROWS if 0 < getattr(metrics, key).n < 100]
     if few:

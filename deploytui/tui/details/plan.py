@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from deploytui.profile.schema import Candidate, Gates, Limits, Load, Profile
+from deploytui.profile.schema import Candidate, Gates, Lengths, Limits, Load, Profile, Workload
 from deploytui.tui.details.live import labelled
 from deploytui.tui.figures import grouped, number
 from deploytui.tui.pieces import Line, Piece, line
@@ -26,12 +26,53 @@ def plan_lines(profile: Profile) -> tuple[Line, ...]:
 def workload_lines(profile: Profile) -> Iterable[Line]:
     """The one workload all get, and the quality tasks."""
     work = profile.workload
-    prompts = f"{grouped(work.prompt_tokens)} prompt tokens" if work.prompt_tokens else visible(work.dataset or "")
     size = f"{grouped(work.requests)} requests × {work.repeats} repeats, {work.warmup_requests} to warm up"
-    yield labelled("workload", f"{prompts} → {grouped(work.output_tokens)} output tokens, {size}")
+    yield labelled("workload", f"{prompts_text(work)} → {answers_text(work)}, {size}")
     yield labelled("load", f"{load_text(work.load)}, endpoint {work.endpoint}")
+    if more := ", ".join(added_texts(work)):
+        yield labelled("sent with", more)
     tasks = ", ".join(map(visible, profile.quality.tasks)) or "none: the decision will be tune"
     yield labelled("quality", tasks)
+
+
+def prompts_text(work: Workload) -> str:
+    """Where the prompts come from, and how long they are."""
+    if work.dataset is not None:
+        made = visible(work.dataset)
+    elif work.prompt_tokens is not None:
+        made = f"{lengths_text(work.prompt_tokens)} prompt tokens"
+    else:
+        made = "prompts as long as the trace says"
+    if (shared := work.shared_prefix) is not None:
+        groups = f" in {shared.groups} groups" if shared.groups > 1 else ""
+        made += f", {shared.ratio:.0%} of them shared{groups}"
+    return made + (f", {work.turns} turns" if work.turns > 1 else "")
+
+
+def answers_text(work: Workload) -> str:
+    """How long the answers are asked to be."""
+    if work.dataset is None and work.prompt_tokens is None:
+        return "answers as long as it says"
+    return f"{lengths_text(work.output_tokens)} output tokens"
+
+
+def lengths_text(lengths: Lengths) -> str:
+    """Such as `1 024` or `normal mean 512 std 100`."""
+    if isinstance(lengths, int):
+        return grouped(lengths)
+    values = msgspec.to_builtins(lengths)
+    kind = values.pop("kind")
+    return " ".join([kind, *(f"{key} {value:g}" for key, value in values.items() if value is not None)])
+
+
+def added_texts(work: Workload) -> Iterable[str]:
+    """Headers and fields that go with each request, and what ends the load early."""
+    yield from (f"header {visible(name)}" for name in work.headers)
+    yield from (f"{visible(key)} {visible(str(value))}" for key, value in work.body.items())
+    if work.max_seconds is not None:
+        yield f"at most {work.max_seconds:g} s a repeat"
+    if work.max_error_rate is not None:
+        yield f"at most {work.max_error_rate:.0%} errors"
 
 
 def load_text(load: Load) -> str:

@@ -1,0 +1,192 @@
+"""The event loop of a load worker: asyncio's own, with a short way for the sockets that answers come in on.
+
+A socket that is only ever read is handed to its reader as soon as the poll says that bytes came: no handle, no context,
+no queue in between. Everything else is plain asyncio. Where there is no epoll, `watch` falls back on `add_reader`.
+"""
+
+import asyncio
+import math
+import select
+import selectors
+import socket
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from _typeshed import FileDescriptorLike
+
+SLEPT_NS = 50_000
+"""A poll that took longer than this waited: what it brings came only at its end [ns]."""
+LINGER_S = 250e-6
+"""How long a busy loop lets reads gather before it polls again [s]: the kernel has stamped them already, and a poll for
+each of them costs more than the read. Far below any decode step, so that no two tokens of a stream meet."""
+WINDOW_NS = 10_000_000
+BUSY_READS = 100
+"""Reads in a window from which the loop is busy: 10,000 a second."""
+MANY = 32
+"""Reads a poll; with more there is nothing to be gained by waiting."""
+MOST_AT_ONCE = 1024
+"""Sockets that one poll tells of."""
+
+_now_ns = time.monotonic_ns
+
+Taker = Callable[[int | None], object]
+"""Reads what came; is given the earliest time at which it can have come [ns, monotonic], None where nobody knows."""
+
+
+class HotSelector(selectors.BaseSelector):
+    """An epoll selector that calls the takers of watched sockets itself and tells asyncio of the others."""
+
+    def __init__(self) -> None:
+        self._epoll = select.epoll()
+        self._keys: dict[int, selectors.SelectorKey] = {}
+        self._takers: dict[int, Taker] = {}
+        self._polled_ns = time.monotonic_ns()
+        self._busy = False
+        self._few = True
+        self._window_ns, self._window_reads = self._polled_ns, 0
+        self.lingers = True
+        """Whether it may wait before a poll: only while the kernel stamps all that comes."""
+
+    def watch(self, fd: int, taker: Taker) -> None:
+        """Call the taker whenever there is something to read, until `unwatch`."""
+        self._epoll.register(fd, select.EPOLLIN)
+        self._takers[fd] = taker
+
+    def unwatch(self, fd: int) -> None:
+        """No more calls; before the socket is closed. Knows no such socket: nothing to do."""
+        if self._takers.pop(fd, None) is not None:
+            self._epoll.unregister(fd)
+
+    def register(self, fileobj: "FileDescriptorLike", events: int, data: object = None) -> selectors.SelectorKey:
+        """As asyncio asks; what is watched can't be registered, too: epoll knows a descriptor once."""
+        fd = _number(fileobj)
+        if fd in self._keys:
+            raise KeyError(f"{fileobj!r} (FD {fd}) is already registered")
+        self._epoll.register(fd, _mask(events))
+        key = self._keys[fd] = selectors.SelectorKey(fileobj, fd, events, data)
+        return key
+
+    def unregister(self, fileobj: "FileDescriptorLike") -> selectors.SelectorKey:
+        """As asyncio asks; a descriptor that is closed already has left the poll by itself."""
+        key = self._keys.pop(_number(fileobj))
+        try:
+            self._epoll.unregister(key.fd)
+        except OSError:
+            return key
+        return key
+
+    def modify(self, fileobj: "FileDescriptorLike", events: int, data: object = None) -> selectors.SelectorKey:
+        """As asyncio asks."""
+        fd = _number(fileobj)
+        old = self._keys[fd]
+        if old.events != events:
+            self._epoll.modify(fd, _mask(events))
+        key = self._keys[fd] = selectors.SelectorKey(fileobj, fd, events, data)
+        return key
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Wait, hand the watched sockets to their takers, and give asyncio what is its own."""
+        earlier_ns = self._polled_ns
+        if self._busy and self._few and self.lingers and (timeout is None or timeout > LINGER_S):
+            time.sleep(LINGER_S)
+        begun_ns = _now_ns()
+        ready = self._wait(timeout)
+        self._polled_ns = now_ns = _now_ns()
+        since_ns = now_ns if now_ns - begun_ns > SLEPT_NS else earlier_ns
+        takers, others = self._takers.get, []
+        for fd, event in ready:
+            taker = takers(fd)
+            if taker is not None:
+                taker(since_ns)
+            elif (key := self._keys.get(fd)) is not None:
+                others.append((key, _events(event) & key.events))
+        self._count(len(ready), now_ns)
+        return others
+
+    def _count(self, reads: int, now_ns: int) -> None:
+        self._few = reads < MANY
+        self._window_reads += reads
+        if now_ns - self._window_ns > WINDOW_NS:
+            self._busy = self._window_reads * WINDOW_NS > BUSY_READS * (now_ns - self._window_ns)
+            self._window_ns, self._window_reads = now_ns, 0
+
+    def _wait(self, timeout: float | None) -> list[tuple[int, int]]:
+        """Whole milliseconds as epoll counts them; what is shorter is waited for exactly, by a call that can."""
+        try:
+            if timeout is None or timeout >= 1e-3:
+                return self._epoll.poll(None if timeout is None else math.floor(timeout * 1e3) * 1e-3, MOST_AT_ONCE)
+            if timeout > 0:
+                select.select([self._epoll], [], [], timeout)
+            return self._epoll.poll(0, MOST_AT_ONCE)
+        except InterruptedError:
+            return []
+
+    def close(self) -> None:
+        """Let go of the poll; the sockets stay as they are."""
+        self._epoll.close()
+        self._keys.clear()
+        self._takers.clear()
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        """What asyncio registered, by descriptor."""
+        return self._keys
+
+    def get_key(self, fileobj: "FileDescriptorLike") -> selectors.SelectorKey:
+        """The key of what asyncio registered; raises KeyError."""
+        return self._keys[_number(fileobj)]
+
+
+class HotLoop(asyncio.SelectorEventLoop):
+    """asyncio's loop on a `HotSelector`."""
+
+    def __init__(self) -> None:
+        self.hot = HotSelector()
+        super().__init__(self.hot)
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    """The quickest loop that this platform has."""
+    return HotLoop() if hasattr(select, "epoll") else asyncio.new_event_loop()
+
+
+def watch(sock: socket.socket, taker: Taker) -> None:
+    """Have the running loop call the taker when there is something to read."""
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, HotLoop):
+        loop.hot.watch(sock.fileno(), taker)
+    else:
+        loop.add_reader(sock, taker, None)
+
+
+def unwatch(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> None:
+    """End it; once it ended nothing more happens."""
+    if isinstance(loop, HotLoop):
+        loop.hot.unwatch(sock.fileno())
+    else:
+        loop.remove_reader(sock)
+
+
+def hurry(loop: asyncio.AbstractEventLoop) -> None:
+    """Have the loop poll without ever waiting first: this process stamps what comes in."""
+    if isinstance(loop, HotLoop):
+        loop.hot.lingers = False
+
+
+def _number(fileobj: "FileDescriptorLike") -> int:
+    fd = fileobj if isinstance(fileobj, int) else int(fileobj.fileno())
+    if fd < 0:
+        raise ValueError(f"{fileobj!r} has no descriptor")
+    return fd
+
+
+def _mask(events: int) -> int:
+    reading = select.EPOLLIN if events & selectors.EVENT_READ else 0
+    return reading | (select.EPOLLOUT if events & selectors.EVENT_WRITE else 0)
+
+
+def _events(event: int) -> int:
+    """An error or hang-up is for both to find."""
+    readable = selectors.EVENT_READ if event & ~select.EPOLLOUT else 0
+    return readable | (selectors.EVENT_WRITE if event & ~select.EPOLLIN else 0)

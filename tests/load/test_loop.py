@@ -1,0 +1,135 @@
+"""The worker's event loop: as asyncio's own for everything, and short for the sockets it watches."""
+
+import asyncio
+import contextlib
+import functools
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from deploytui.load.loop import HotLoop, new_loop, unwatch, watch
+
+
+@contextlib.contextmanager
+def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
+    near, far = socket.socketpair()
+    with near, far:
+        near.setblocking(False)
+        far.setblocking(False)
+        yield near, far
+
+
+def send_both(first: socket.socket, second: socket.socket, data: bytes) -> None:
+    first.send(data)
+    second.send(data)
+
+
+async def polled(sock: socket.socket, act: Callable[[], object]) -> None:
+    """Act, and wait until the loop has polled what came of it; `sock` gets some bytes by it."""
+    loop = asyncio.get_running_loop()
+    told: asyncio.Future[bytes] = loop.create_future()
+
+    def tell() -> None:
+        if not told.done():
+            told.set_result(sock.recv(100))
+
+    loop.add_reader(sock, tell)
+    act()
+    await asyncio.wait_for(told, 10)
+    loop.remove_reader(sock)
+
+
+@pytest.fixture
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        yield runner
+
+
+def test_a_watched_socket_is_read_until_it_is_unwatched(runner: asyncio.Runner) -> None:
+    async def reading() -> None:
+        loop = asyncio.get_running_loop()
+        with pair() as (near, far), pair() as (other, barrier):
+            came: list[bytes] = []
+            earliest: list[int | None] = []
+
+            def take(since_ns: int | None) -> None:
+                earliest.append(since_ns)
+                came.append(near.recv(100))
+
+            watch(near, take)
+            for word in (b"a", b"b"):
+                await polled(other, functools.partial(send_both, far, barrier, word))
+            assert came == [b"a", b"b"]
+            assert all(since is None or since <= time.monotonic_ns() for since in earliest)
+            unwatch(loop, near)
+            unwatch(loop, near)
+            await polled(other, functools.partial(send_both, far, barrier, b"c"))
+            assert came == [b"a", b"b"]
+            assert near.recv(10) == b"c"
+
+    runner.run(reading())
+
+
+def test_what_asyncio_does_with_sockets_still_works(runner: asyncio.Runner) -> None:
+    async def talking() -> bytes:
+        server = await asyncio.start_server(_echo, "127.0.0.1", 0)
+        async with server:
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            writer.write(b"x" * (4 << 20))
+            writer.write_eof()
+            await writer.drain()
+            answer = await reader.read()
+            writer.close()
+            await writer.wait_closed()
+            return answer
+
+    async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(await reader.read())
+        await writer.drain()
+        writer.close()
+
+    assert runner.run(talking()) == b"x" * (4 << 20)
+
+
+def test_threads_children_and_signals_reach_the_loop(runner: asyncio.Runner) -> None:
+    async def waiting() -> None:
+        loop = asyncio.get_running_loop()
+        told = loop.create_future()
+        thread = threading.Thread(target=loop.call_soon_threadsafe, args=(told.set_result, 1))
+        thread.start()
+        assert await asyncio.wait_for(told, 10) == 1
+        thread.join()
+        assert await asyncio.to_thread(sum, [1, 2]) == 3
+
+    runner.run(waiting())
+
+
+def test_a_timer_is_never_early_and_the_loop_does_not_lose_it(runner: asyncio.Runner) -> None:
+    async def sleeping() -> None:
+        loop = asyncio.get_running_loop()
+        for delay in (0.0, 0.0003, 0.0015, 0.01):
+            begun = loop.time()
+            await asyncio.sleep(delay)
+            assert loop.time() - begun >= delay - 1e-6
+
+    runner.run(sleeping())
+
+
+def test_a_descriptor_is_registered_once(runner: asyncio.Runner) -> None:
+    async def registering() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, HotLoop)
+        with pair() as (near, _):
+            loop.hot.register(near, 1, None)
+            with pytest.raises(KeyError):
+                loop.hot.register(near, 1, None)
+            assert loop.hot.get_key(near).fd == near.fileno()
+            near.close()
+            with pytest.raises(ValueError, match="no descriptor"):
+                loop.hot.get_key(near)
+
+    if hasattr(__import__("select"), "epoll"):
+        runner.run(registering())
