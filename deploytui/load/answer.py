@@ -3,17 +3,20 @@
 from array import array
 from dataclasses import dataclass, field
 
-from deploytui.load.chunks import TEXT_CAP, Chunk, Usage, is_whole, parse
+from deploytui.load.chunks import DONE, TEXT_CAP, Chunk, Usage, is_whole, parse
 from deploytui.load.http1 import Head, ResponseReader
 from deploytui.load.kernel_clock import KERNEL, MIXED, USER
 from deploytui.load.outcome import record_of
-from deploytui.load.quick import is_begun, plain_texts, token, whole_events
+from deploytui.load.quick import is_begun, plain_text, plain_texts, token, whole_events
 from deploytui.load.refusal import is_event_stream
 from deploytui.load.sse import EVENT_CAP, Event, EventReader
 from deploytui.record.trace import RequestRecord
 
 OTHER_CAP = 16 << 10
 """Most of a body that is no event stream that is kept for its message [bytes]."""
+
+LAST_EVENTS = 3
+"""What ends most streams: the finish reason, the usage, `[DONE]`."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -92,21 +95,33 @@ class Answer:
         return self.first_content_ns is not None and self.done_ns is None
 
     def _take_many(self, payloads: list[bytes], at_ns: int) -> None:
-        """Events that came whole: plain text at once, the rest one by one."""
-        if self._is_under_way and (texts := plain_texts(payloads)):
-            self.stamps.extend([at_ns] * len(texts))
-            if self.keep_text:
-                self.content += texts
-            return
-        for payload in payloads:
-            self._take(Event(payload), at_ns)
+        """Events that came whole: plain text all at once where it can be, the rest one by one."""
+        place = 0
+        while place < len(payloads) and not self._is_under_way:
+            self._take(Event(payloads[place]), at_ns)
+            place += 1
+        last = len(payloads) - LAST_EVENTS if payloads[-1:] == [DONE] else len(payloads)
+        if last > place and (texts := plain_texts(payloads[place:last])):
+            self._take_texts(texts, at_ns)
+            place = last
+        for payload in payloads[place:]:
+            text = plain_text(payload) if self._is_under_way and len(payloads) > 1 else None
+            if text:
+                self._take_texts([text], at_ns)
+            else:
+                self._take(Event(payload), at_ns)
+
+    def _take_texts(self, texts: list[str], at_ns: int) -> None:
+        self.stamps.extend([at_ns] * len(texts))
+        if self.keep_text:
+            self.content += texts
 
     def _take_any(self, data: bytes, at_ns: int) -> None:
         """The short way for whole events, the long way for what stands before and behind them."""
         if self._rest:
             data, self._rest = self._rest + data, b""
-        if not self._between_events and self.is_stream and (end := data.find(b"\r\n") + 2) > 1:
-            self._take_bytes(data[:end], at_ns)  # perhaps the end of a chunk that a read cut
+        if not self._between_events and (end := self._next_boundary(data)):
+            self._take_bytes(data[:end], at_ns)
             data = data[end:]
         if self._between_events:
             payloads, data = whole_events(data)
@@ -116,6 +131,12 @@ class Answer:
                 return
         if data:
             self._take_bytes(data, at_ns)
+
+    def _next_boundary(self, data: bytes) -> int:
+        """Where the head ends, or perhaps a chunk that a read cut; 0 where neither does."""
+        if self.is_stream:
+            return data.find(b"\r\n") + 2 if b"\r\n" in data else 0
+        return data.find(b"\r\n\r\n") + 4 if self.http.head is None and b"\r\n\r\n" in data else 0
 
     def _take_bytes(self, data: bytes, at_ns: int) -> None:
         headless = self.http.head is None

@@ -82,6 +82,6 @@ class ThroughLibrary:
 
     def _look(self) -> None:
         late_s = max(0.0, self._loop.time() - self._due_s)
-        self.meter.add(round(late_s * 1e9), 0, late=False)
+        self.meter.add(round(late_s * 1e9))
         self._due_s = self._loop.time() + LOOK_S
         self._timer = self._loop.call_at(self._due_s, self._look)

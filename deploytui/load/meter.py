@@ -19,15 +19,14 @@ class Meter:
     reads: int = 0
     merged: int = 0
     """Reads that held several generated chunks."""
-    late: int = 0
-    """Reads that may have waited longer than `LATE_NS`."""
     late_merged: int = 0
+    """Those of them that may have waited longer than `LATE_NS`."""
     _longest_ns: int = -1
     _fine: list[int] = field(default_factory=lambda: [0] * _CELLS)
     _coarse: list[int] = field(default_factory=lambda: [0] * (_CELLS + 1))
 
-    def add(self, waited_ns: int, chunks: int, late: bool) -> None:
-        """Count a read that waited so long and held so many generated chunks."""
+    def add(self, waited_ns: int) -> None:
+        """Count a read that waited so long."""
         self.reads += 1
         cell = waited_ns >> _FINE_BITS
         if cell < _CELLS:
@@ -35,11 +34,16 @@ class Meter:
         else:
             self._coarse[min(waited_ns >> _COARSE_BITS, _CELLS)] += 1
         self._longest_ns = max(self._longest_ns, waited_ns)
-        if late:
-            self.late += 1
-        if chunks > 1:
-            self.merged += 1
-            self.late_merged += late
+
+    def add_merged(self, *, late: bool) -> None:
+        """Say of the read that was counted last that it held several generated chunks."""
+        self.merged += 1
+        self.late_merged += late
+
+    @property
+    def late(self) -> int:
+        """Reads that waited longer than `LATE_NS`."""
+        return self.reads - sum(self._fine[: LATE_NS >> _FINE_BITS])
 
     def percentile_ms(self, q: float) -> float | None:
         """A percentile of the waits, rounded up to the end of its cell [ms]; None before any read."""

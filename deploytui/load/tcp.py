@@ -56,6 +56,7 @@ class TcpWire:
         "_ended",
         "_latest_ns",
         "_loop",
+        "_meter",
         "_news",
         "_recvmsg",
         "_room",
@@ -72,7 +73,7 @@ class TcpWire:
         self._recvmsg: Callable[[int, int], Received] = sock.recvmsg
         self._room = FEW_BYTES
         self._clock = clock
-        self._count = meter.add
+        self._meter, self._count = meter, meter.add
         self._stamp: Stamper | None = self._first_stamp if ask_for_stamps(sock) else None
         """None where this process has to stamp what comes in."""
         self._latest_ns = 0
@@ -146,16 +147,21 @@ class TcpWire:
         if len(data) >= FEW_BYTES:
             self._room = READ_BYTES
         chunks = answer.read(data, at_ns, stamp_ns is not None)
-        if since_ns is None:
-            since_ns = stamp_ns
-        if since_ns is not None:
-            late = now_ns - since_ns > LATE_NS
-            self._count(now_ns - (since_ns if stamp_ns is None else at_ns), chunks, late)
-            if late and chunks > 1:
-                answer.late_merged += 1
+        if stamp_ns is not None:
+            self._count(now_ns - at_ns)
+        elif since_ns is not None:
+            self._count(now_ns - since_ns)
+        if chunks > 1:
+            self._merged(answer, now_ns - (since_ns or at_ns))
         if answer.done_ns is not None or answer.over:
             self._told(answer)
         return True
+
+    def _merged(self, answer: Sink, waited_ns: int) -> None:
+        """Several chunks came in one read that waited so long at most."""
+        late = waited_ns > LATE_NS
+        answer.late_merged += late
+        self._meter.add_merged(late=late)
 
     def _told(self, answer: Sink) -> None:
         if answer.over:

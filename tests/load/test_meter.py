@@ -20,7 +20,7 @@ def test_nothing_read_is_nothing_known() -> None:
 def test_a_percentile_is_no_less_than_the_rank_it_names_and_no_more_than_a_cell_above(waits: list[int], q: int) -> None:
     meter = Meter()
     for wait in waits:
-        meter.add(wait, 1, False)
+        meter.add(wait)
     rank = sorted(waits)[max(1, -(-len(waits) * q // 100)) - 1]
     told = meter.percentile_ms(q)
     assert told is not None
@@ -44,8 +44,12 @@ def test_merges_beyond_the_servers_own_are_ours(
 ) -> None:
     meter = Meter()
     for k in range(prompt):
-        meter.add(5_000, 2 if k < prompt_merged else 1, False)
+        meter.add(5_000)
+        if k < prompt_merged:
+            meter.add_merged(late=False)
     for k in range(late):
-        meter.add(5 * MS, 2 if k < late_merged else 1, True)
+        meter.add(5 * MS)
+        if k < late_merged:
+            meter.add_merged(late=True)
     assert meter.extra_merged == extra
     assert (meter.reads, meter.merged) == (prompt + late, prompt_merged + late_merged)
