@@ -93,6 +93,16 @@ class KernelClock:
         self._suspect_until_ns = 0
         self._hold(self._tightest())
 
+    def settle(self) -> None:
+        """Look whether the wall clock jumped. To be done between reads and the carrying of their stamps: then a jump is
+        known before any stamp of its time is believed.
+        """
+        now_ns = self._monotonic()
+        if now_ns > self._due_ns or not self._least_ns <= self._wall() - now_ns <= self._most_ns:
+            held = self._held
+            if now_ns > held.at_ns + MEASURE_EVERY_NS or abs(self._wall() - now_ns - held.wall_ahead_ns) > JUMP_NS:
+                self._measured()
+
     def carried(self, ancillary: Ancillary, now_ns: int) -> int | None:
         """The stamp that came with a read, on the monotonic clock [ns], read there at `now_ns`; None when there is
         none or it can't be believed.
@@ -102,18 +112,14 @@ class KernelClock:
                 seconds, rest = _unpack(data)
                 stamp_ns = seconds * 1_000_000_000 + rest
                 at_ns: int = stamp_ns - self._ahead_ns
-                ahead_ns = self._wall() - now_ns
-                if self._least_ns <= ahead_ns <= self._most_ns and at_ns <= now_ns <= self._due_ns:
-                    return at_ns if now_ns - at_ns < FRESH_NS else None
+                if at_ns <= now_ns <= self._due_ns and now_ns - at_ns < FRESH_NS:
+                    return at_ns
                 return self.believed(stamp_ns, now_ns)
         return None
 
     def believed(self, stamp_ns: int, now_ns: int) -> int | None:
         """A stamp on the wall clock carried over likewise, with everything looked at."""
-        ahead_ns = self._ahead_ns
-        if now_ns > self._held.at_ns + MEASURE_EVERY_NS or abs(self._wall() - now_ns - ahead_ns) > JUMP_NS:
-            ahead_ns = self._measured().wall_ahead_ns
-        at_ns = stamp_ns - ahead_ns
+        at_ns = stamp_ns - self._ahead_ns
         if now_ns < at_ns <= now_ns + self._held.width_ns:  # no future, only how finely the distance is known
             at_ns = now_ns
         suspect = stamp_ns <= self._suspect_wall_ns and now_ns < self._suspect_until_ns

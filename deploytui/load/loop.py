@@ -11,37 +11,62 @@ import selectors
 import socket
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
+
+from deploytui.load.kernel_clock import ANCILLARY_BYTES
 
 if TYPE_CHECKING:
     from _typeshed import FileDescriptorLike
 
 SLEPT_NS = 50_000
 """A poll that took longer than this waited: what it brings came only at its end [ns]."""
-LINGER_S = 250e-6
+LINGER_S = 500e-6
 """How long a busy loop lets reads gather before it polls again [s]: the kernel has stamped them already, and a poll for
 each of them costs more than the read. Far below any decode step, so that no two tokens of a stream meet."""
 WINDOW_NS = 10_000_000
 BUSY_READS = 100
 """Reads in a window from which the loop is busy: 10,000 a second."""
-MANY = 32
+MANY = 200
 """Reads a poll; with more there is nothing to be gained by waiting."""
 MOST_AT_ONCE = 1024
 """Sockets that one poll tells of."""
 
+FEW_BYTES, READ_BYTES = 1 << 10, 64 << 10
+"""Most that one read takes: little, until something fills it, since all reads of a poll shall fit the caches."""
+
 _now_ns = time.monotonic_ns
 
-Taker = Callable[[int | None], object]
-"""Reads what came; is given the earliest time at which it can have come [ns, monotonic], None where nobody knows."""
+Received = tuple[bytes, list[tuple[int, int, bytes]], int, Any]
+"""As `socket.recvmsg` gives it."""
+
+
+class Reader(Protocol):
+    """Whose socket is read: first all that are ready, then each looks at what came.
+
+    In one go, because with every read the kernel's code and ours drive each other out of the processor's caches.
+    """
+
+    recvmsg: Callable[[int, int], Received]
+    """Reads once."""
+
+    def look_at(self, received: Received, at_ns: int, since_ns: int | None) -> None:
+        """What was read at that time; it came no earlier than `since_ns`, None where nobody knows."""
+
+    def broke(self, error: OSError) -> None:
+        """There is nothing more to read, for this reason."""
 
 
 class HotSelector(selectors.BaseSelector):
-    """An epoll selector that calls the takers of watched sockets itself and tells asyncio of the others."""
+    """An epoll selector that reads watched sockets itself and tells asyncio of the others."""
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
         self._keys: dict[int, selectors.SelectorKey] = {}
-        self._takers: dict[int, Taker] = {}
+        self._readers: dict[int, Reader] = {}
+        self._reads: dict[int, Callable[[int, int], Received]] = {}
+        self._room = FEW_BYTES
+        self.settle: Callable[[], None] = _nothing
+        """What is to be done when all was read, before any of it is looked at."""
         self._polled_ns = time.monotonic_ns()
         self._busy = False
         self._few = True
@@ -49,14 +74,15 @@ class HotSelector(selectors.BaseSelector):
         self.lingers = True
         """Whether it may wait before a poll: only while the kernel stamps all that comes."""
 
-    def watch(self, fd: int, taker: Taker) -> None:
-        """Call the taker whenever there is something to read, until `unwatch`."""
+    def watch(self, fd: int, reader: Reader) -> None:
+        """Read whenever there is something, until `unwatch`."""
         self._epoll.register(fd, select.EPOLLIN)
-        self._takers[fd] = taker
+        self._readers[fd], self._reads[fd] = reader, reader.recvmsg
 
     def unwatch(self, fd: int) -> None:
-        """No more calls; before the socket is closed. Knows no such socket: nothing to do."""
-        if self._takers.pop(fd, None) is not None:
+        """No more reads; to be said before the socket is closed, may be said again."""
+        if self._readers.pop(fd, None) is not None:
+            del self._reads[fd]
             self._epoll.unregister(fd)
 
     def register(self, fileobj: "FileDescriptorLike", events: int, data: object = None) -> selectors.SelectorKey:
@@ -87,7 +113,7 @@ class HotSelector(selectors.BaseSelector):
         return key
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Wait, hand the watched sockets to their takers, and give asyncio what is its own."""
+        """Wait, read what is watched, and give asyncio what is its own."""
         earlier_ns = self._polled_ns
         if self._busy and self._few and self.lingers and (timeout is None or timeout > LINGER_S):
             time.sleep(LINGER_S)
@@ -95,15 +121,41 @@ class HotSelector(selectors.BaseSelector):
         ready = self._wait(timeout)
         self._polled_ns = now_ns = _now_ns()
         since_ns = now_ns if now_ns - begun_ns > SLEPT_NS else earlier_ns
-        takers, others = self._takers.get, []
-        for fd, event in ready:
-            taker = takers(fd)
-            if taker is not None:
-                taker(since_ns)
-            elif (key := self._keys.get(fd)) is not None:
-                others.append((key, _events(event) & key.events))
+        others = self._read_all(ready, since_ns)
         self._count(len(ready), now_ns)
         return others
+
+    def _read_all(self, ready: list[tuple[int, int]], since_ns: int) -> list[tuple[selectors.SelectorKey, int]]:
+        """Read and look at what is watched; the rest is for asyncio."""
+        reads, room, others = self._reads.get, self._room, []
+        received: list[tuple[int, Received, int]] = []
+        broken: list[tuple[int, OSError]] = []
+        for fd, event in ready:
+            recvmsg = reads(fd)
+            if recvmsg is None:
+                if (key := self._keys.get(fd)) is not None:
+                    others.append((key, _events(event) & key.events))
+                continue
+            try:
+                received.append((fd, recvmsg(room, ANCILLARY_BYTES), _now_ns()))
+            except (BlockingIOError, InterruptedError):
+                continue
+            except OSError as error:
+                broken.append((fd, error))
+        if received:
+            self.settle()
+        self._look_at(received, since_ns)
+        for fd, why in broken:
+            self._readers[fd].broke(why)
+        return others
+
+    def _look_at(self, received: list[tuple[int, Received, int]], since_ns: int) -> None:
+        readers, largest = self._readers, 0
+        for fd, what, at_ns in received:
+            readers[fd].look_at(what, at_ns, since_ns)
+            size = len(what[0])
+            largest = max(largest, size)
+        self._room = READ_BYTES if largest >= FEW_BYTES else FEW_BYTES
 
     def _count(self, reads: int, now_ns: int) -> None:
         self._few = reads < MANY
@@ -127,7 +179,8 @@ class HotSelector(selectors.BaseSelector):
         """Let go of the poll; the sockets stay as they are."""
         self._epoll.close()
         self._keys.clear()
-        self._takers.clear()
+        self._readers.clear()
+        self._reads.clear()
 
     def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
         """What asyncio registered, by descriptor."""
@@ -151,13 +204,26 @@ def new_loop() -> asyncio.AbstractEventLoop:
     return HotLoop() if hasattr(select, "epoll") else asyncio.new_event_loop()
 
 
-def watch(sock: socket.socket, taker: Taker) -> None:
-    """Have the running loop call the taker when there is something to read."""
+def watch(sock: socket.socket, reader: Reader) -> None:
+    """Have the running loop read whenever there is something."""
     loop = asyncio.get_running_loop()
     if isinstance(loop, HotLoop):
-        loop.hot.watch(sock.fileno(), taker)
+        loop.hot.watch(sock.fileno(), reader)
     else:
-        loop.add_reader(sock, taker, None)
+        loop.add_reader(sock, read_once, reader)
+
+
+def read_once(reader: Reader) -> bool:
+    """Read and look at it, as a plain loop does; whether something came."""
+    try:
+        received = reader.recvmsg(READ_BYTES, ANCILLARY_BYTES)
+    except (BlockingIOError, InterruptedError):
+        return False
+    except OSError as error:
+        reader.broke(error)
+        return False
+    reader.look_at(received, _now_ns(), None)
+    return bool(received[0])
 
 
 def unwatch(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> None:
@@ -168,10 +234,20 @@ def unwatch(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> None:
         loop.remove_reader(sock)
 
 
+def settling(loop: asyncio.AbstractEventLoop, settle: Callable[[], None]) -> None:
+    """Have this done between reads and looking at them."""
+    if isinstance(loop, HotLoop):
+        loop.hot.settle = settle
+
+
 def hurry(loop: asyncio.AbstractEventLoop) -> None:
     """Have the loop poll without ever waiting first: this process stamps what comes in."""
     if isinstance(loop, HotLoop):
         loop.hot.lingers = False
+
+
+def _nothing() -> None:
+    pass
 
 
 def _number(fileobj: "FileDescriptorLike") -> int:

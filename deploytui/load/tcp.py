@@ -9,18 +9,12 @@ import contextlib
 import socket
 import time
 from collections.abc import Callable
-from typing import Any
 
-from deploytui.load.kernel_clock import ANCILLARY_BYTES, Ancillary, KernelClock, ask_for_stamps
-from deploytui.load.loop import hurry, unwatch, watch
+from deploytui.load.kernel_clock import Ancillary, KernelClock, ask_for_stamps
+from deploytui.load.loop import Received, hurry, read_once, settling, unwatch, watch
 from deploytui.load.meter import LATE_NS, Meter
 from deploytui.load.wire import Sink
 
-FEW_BYTES, READ_BYTES = 8 << 10, 64 << 10
-"""Most that one read takes: little, since room for much costs a microsecond to get, until something fills it."""
-
-Received = tuple[bytes, list[tuple[int, int, bytes]], int, Any]
-"""As `socket.recvmsg` gives it."""
 Stamper = Callable[[Ancillary, int], int | None]
 
 _now_ns = time.monotonic_ns
@@ -58,20 +52,18 @@ class TcpWire:
         "_loop",
         "_meter",
         "_news",
-        "_recvmsg",
-        "_room",
         "_sock",
         "_stamp",
         "_unasked",
         "_unsent",
         "connect_ns",
+        "recvmsg",
     )
 
     def __init__(self, sock: socket.socket, clock: KernelClock, meter: Meter) -> None:
         self.connect_ns = 0
         self._sock = sock
-        self._recvmsg: Callable[[int, int], Received] = sock.recvmsg
-        self._room = FEW_BYTES
+        self.recvmsg = self._reading()
         self._clock = clock
         self._meter, self._count = meter, meter.add
         self._stamp: Stamper | None = self._first_stamp if ask_for_stamps(sock) else None
@@ -84,7 +76,8 @@ class TcpWire:
         self._ended = False
         self._news: asyncio.Future[None] | None = None
         self._loop = asyncio.get_running_loop()
-        watch(sock, self._take)
+        settling(self._loop, clock.settle)
+        watch(sock, self)
 
     @property
     def quiet(self) -> bool:
@@ -99,7 +92,7 @@ class TcpWire:
         self._hand_over()
         if self._unsent:  # a poll knows a socket once: until all is sent it is asyncio's own
             unwatch(self._loop, self._sock)
-            self._loop.add_reader(self._sock, self._take, None)
+            self._loop.add_reader(self._sock, read_once, self)
             self._loop.add_writer(self._sock, self._send_on)
 
     async def news(self) -> None:
@@ -117,35 +110,33 @@ class TcpWire:
         self._stop()
         self._sock.close()
 
+    def _reading(self) -> Callable[[int, int], Received]:
+        """What reads once."""
+        return self._sock.recvmsg
+
     def _sealed(self, request: bytes) -> bytes:
         """The bytes to send for a request."""
         return request
 
-    def _take(self, since_ns: int | None) -> bool:
-        """Read once, as the poll promised; `since_ns` is when it can have come at the earliest. Whether bytes came."""
-        try:
-            data, ancillary, _, _ = self._recvmsg(self._room, ANCILLARY_BYTES)
-            now_ns = _now_ns()
-            if not data:
-                self._end()
-                return False
-        except (BlockingIOError, InterruptedError):
-            return False
-        except OSError as error:
-            self._end(error)
-            return False
-        answer, stamp = self._answer, self._stamp
+    def look_at(self, received: Received, at_ns: int, since_ns: int | None) -> None:
+        """Stamp what a read brought and fold it into the answer that it belongs to."""
+        data, ancillary, _, _ = received
+        if not data:
+            self._end()
+            return
+        if since_ns is None:
+            self._clock.settle()
+        answer, stamp, now_ns = self._answer, self._stamp, at_ns
         if answer is None:
             self._unasked = True
-            return True
+            return
         stamp_ns = None if stamp is None else stamp(ancillary, now_ns)
-        at_ns = now_ns if stamp_ns is None else stamp_ns
+        if stamp_ns is not None:
+            at_ns = stamp_ns
         if at_ns < self._latest_ns:  # a stamp of ours, or a finer distance of the clocks, may precede the kernel's
             at_ns = self._latest_ns
         else:
             self._latest_ns = at_ns
-        if len(data) >= FEW_BYTES:
-            self._room = READ_BYTES
         chunks = answer.read(data, at_ns, stamp_ns is not None)
         if stamp_ns is not None:
             self._count(now_ns - at_ns)
@@ -155,7 +146,10 @@ class TcpWire:
             self._merged(answer, now_ns - (since_ns or at_ns))
         if answer.done_ns is not None or answer.over:
             self._told(answer)
-        return True
+
+    def broke(self, error: OSError) -> None:
+        """There is nothing more to read, for this reason."""
+        self._end(error)
 
     def _merged(self, answer: Sink, waited_ns: int) -> None:
         """Several chunks came in one read that waited so long at most."""
@@ -166,7 +160,6 @@ class TcpWire:
     def _told(self, answer: Sink) -> None:
         if answer.over:
             self._answer = None
-            self._room = FEW_BYTES
         self._tell()
 
     def _first_stamp(self, ancillary: Ancillary, now_ns: int) -> int | None:
@@ -184,7 +177,7 @@ class TcpWire:
             return
         except OSError as error:
             self._unsent = memoryview(b"")
-            while not self._ended and self._take(None):  # what the server said before it hung up
+            while not self._ended and read_once(self):  # what the server said before it hung up
                 pass
             self._end(error)
 
@@ -192,7 +185,7 @@ class TcpWire:
         self._hand_over()
         if not self._unsent and not self._ended:
             self._forget()
-            watch(self._sock, self._take)
+            watch(self._sock, self)
 
     def _end(self, broken: OSError | None = None) -> None:
         """Nothing more comes; the first end stays."""

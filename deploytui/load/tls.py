@@ -4,10 +4,12 @@ import asyncio
 import functools
 import socket
 import ssl
+from collections.abc import Callable
 
 from deploytui.load.kernel_clock import KernelClock
+from deploytui.load.loop import READ_BYTES, Received
 from deploytui.load.meter import Meter
-from deploytui.load.tcp import READ_BYTES, Received, TcpWire, dialled
+from deploytui.load.tcp import TcpWire, dialled
 
 
 @functools.cache
@@ -80,7 +82,9 @@ class TlsWire(TcpWire):
     def __init__(self, sock: socket.socket, clock: KernelClock, meter: Meter, session: _Session) -> None:
         self._session = session
         super().__init__(sock, clock, meter)
-        self._recvmsg = self._read
+
+    def _reading(self) -> Callable[[int, int], Received]:
+        return self._read
 
     def _read(self, size: int, room: int) -> Received:
         """What a read says, as `recvmsg` gives it; raises BlockingIOError while nothing is whole."""

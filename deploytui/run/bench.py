@@ -1,20 +1,17 @@
 """A candidate with its engine at the door, and the loads put on it."""
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import anyio
-from anyio import to_thread
 
 from deploytui.engine.protocol import Engine
 from deploytui.load.orders import LoadOrder, Report
 from deploytui.profile.schema import Candidate, Sampling
 from deploytui.record.facts import Failure
 from deploytui.record.keys import StepKey
-from deploytui.run.children import unwrapped
 from deploytui.run.context import Context
 from deploytui.run.failing import EngineDied, why_it_died
 from deploytui.run.keeping import Kept
@@ -22,8 +19,6 @@ from deploytui.run.loads import run_load
 from deploytui.run.sharing import shared, worker_count
 from deploytui.session.folder import safe_name
 
-WELL_UNDER_WAY_S = 0.7
-"""When a load has begun for sure [s]."""
 DEATH_S = 1.0
 """How long the end of an engine may come after the requests it broke [s]."""
 
@@ -117,21 +112,11 @@ async def put_load(ctx: Context, bench: Bench, label: str, orders: Sequence[Load
     _make_room(bench.folder, label)
     ctx.ticker.begin_load()
     try:
-        with unwrapped():
-            async with anyio.create_task_group() as group:
-                group.start_soon(_make_ready)
-                reports = await run_load(orders, spares=ctx.spares, hear=ctx.ticker.hear)
-                group.cancel_scope.cancel()
+        reports = await run_load(orders, spares=ctx.spares, hear=ctx.ticker.hear)
     finally:
         ctx.ticker.end_load()
     await bench.check_alive(broken=any(report.ok < report.requests for report in reports))
     return tuple(zip(orders, reports, strict=True))
-
-
-async def _make_ready() -> None:
-    """Import what the figures need while the load runs, and not while it begins."""
-    await anyio.sleep(WELL_UNDER_WAY_S)
-    await to_thread.run_sync(importlib.import_module, "deploytui.run.gaps", abandon_on_cancel=True)
 
 
 def _make_room(folder: Path, label: str) -> None:

@@ -1,5 +1,6 @@
 """Warm-up, repeats and quality tasks of one launch: each step is finished only when its files are on disk."""
 
+import importlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,7 @@ async def warm(ctx: Context, bench: Bench) -> int:
         think_time_s=workload.load.think_time_s if isinstance(workload.load, Closed) else 0.0,
     )
     await put_load(ctx, bench, WARMUP, orders)
+    await to_thread.run_sync(importlib.import_module, "deploytui.run.gaps")  # so that no repeat's figures wait for it
     return workload.warmup_requests
 
 

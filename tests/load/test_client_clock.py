@@ -15,9 +15,9 @@ from deploytui.load.answer import Answer
 from deploytui.load.client import connect, resolve
 from deploytui.load.exchange import User
 from deploytui.load.kernel_clock import KernelClock, stamping
-from deploytui.load.loop import new_loop
+from deploytui.load.loop import READ_BYTES, new_loop
 from deploytui.load.meter import Meter
-from deploytui.load.tcp import READ_BYTES, TcpWire
+from deploytui.load.tcp import TcpWire
 from deploytui.load.tls import tls_context
 from deploytui.load.wire import clock_of
 from tests.load.server import TLS, serving, tokens

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from deploytui.load.loop import HotLoop, new_loop, unwatch, watch
+from deploytui.load.loop import HotLoop, Received, new_loop, unwatch, watch
 
 
 @contextlib.contextmanager
@@ -20,6 +20,23 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
         near.setblocking(False)
         far.setblocking(False)
         yield near, far
+
+
+class Reading:
+    """Reads a socket and remembers what came."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.came: list[bytes] = []
+        self.earliest: list[int | None] = []
+        self.broken: OSError | None = None
+        self.recvmsg: Callable[[int, int], Received] = sock.recvmsg
+
+    def look_at(self, received: Received, at_ns: int, since_ns: int | None) -> None:
+        self.came.append(received[0])
+        self.earliest.append(since_ns)
+
+    def broke(self, error: OSError) -> None:
+        self.broken = error
 
 
 def send_both(first: socket.socket, second: socket.socket, data: bytes) -> None:
@@ -52,22 +69,16 @@ def test_a_watched_socket_is_read_until_it_is_unwatched(runner: asyncio.Runner) 
     async def reading() -> None:
         loop = asyncio.get_running_loop()
         with pair() as (near, far), pair() as (other, barrier):
-            came: list[bytes] = []
-            earliest: list[int | None] = []
-
-            def take(since_ns: int | None) -> None:
-                earliest.append(since_ns)
-                came.append(near.recv(100))
-
-            watch(near, take)
+            reader = Reading(near)
+            watch(near, reader)
             for word in (b"a", b"b"):
                 await polled(other, functools.partial(send_both, far, barrier, word))
-            assert came == [b"a", b"b"]
-            assert all(since is None or since <= time.monotonic_ns() for since in earliest)
+            assert reader.came == [b"a", b"b"]
+            assert all(since is None or since <= time.monotonic_ns() for since in reader.earliest)
             unwatch(loop, near)
             unwatch(loop, near)
             await polled(other, functools.partial(send_both, far, barrier, b"c"))
-            assert came == [b"a", b"b"]
+            assert reader.came == [b"a", b"b"]
             assert near.recv(10) == b"c"
 
     runner.run(reading())
