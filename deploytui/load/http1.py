@@ -10,6 +10,9 @@ LINE_CAP = 64 << 10
 HEAD_CAP = 256 << 10
 """Longest head, or trailer section [bytes]."""
 
+KNOWN_HEADS = 64
+"""Heads that are remembered; those with a date change every second."""
+
 _STATUS = re.compile(rb"HTTP/1\.([0-9]) ([1-5][0-9]{2})(?: .*)?", re.DOTALL)
 _SIZE = re.compile(rb"[0-9A-Fa-f]{1,16}")
 _BODILESS = frozenset({204, 304})
@@ -71,6 +74,10 @@ class ResponseReader:
 
     def feed(self, data: bytes) -> bytes:
         """The body bytes that this read brought, without framing; what stands before a fault is still given."""
+        fresh = self._state == "head" and not self._buffer and not self._lines
+        if fresh and (known := _known.get(data)) is not None:
+            self._begin(known)
+            return b""
         self._buffer = self._buffer[self._at :] + data
         self._at = 0
         body: list[bytes] = []
@@ -79,6 +86,8 @@ class ResponseReader:
                 pass
         except _Bad as bad:
             self.bad = str(bad)
+        if fresh and self.head is not None:
+            _remember(data, self.head)
         return body[0] if len(body) == 1 else b"".join(body)
 
     def begin_body(self, head: Head) -> None:
@@ -224,6 +233,18 @@ _STEPS: dict[str, Callable[[ResponseReader, list[bytes]], bool]] = {
     "trailers": ResponseReader._trailers,
     "over": ResponseReader._behind,
 }
+
+
+_known: dict[bytes, Head] = {}
+"""Heads that were read before: a server says the same one again and again."""
+
+
+def _remember(data: bytes, head: Head) -> None:
+    """Bytes that were one whole head and nothing else."""
+    if data.find(b"\r\n\r\n") + 4 == len(data) and 200 <= head.status < 300:
+        if len(_known) >= KNOWN_HEADS:
+            _known.clear()
+        _known[data] = head
 
 
 def _parse_head(lines: list[bytes]) -> Head:

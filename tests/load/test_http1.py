@@ -151,3 +151,21 @@ def test_every_packing_of_a_chunked_body_gives_the_same_bytes(chunks: list[bytes
     assert body == b"".join(chunks)
     assert reader.over
     assert reader.reusable
+
+
+def test_a_head_that_came_before_is_read_alike_and_what_stands_behind_it_is_not_lost() -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Again: %d\r\n\r\n"
+    for number in (1, 1, 2, 1):
+        reader = ResponseReader()
+        assert reader.feed(head % number) == b""
+        assert reader.feed(b"ab") == b"ab"
+        assert reader.over
+        assert reader.reusable
+        assert reader.head is not None
+        assert reader.head.headers["x-again"] == str(number)
+    together = ResponseReader()
+    assert together.feed(head % 1 + b"cd") == b"cd"
+    interim = ResponseReader()
+    assert interim.feed(b"HTTP/1.1 100 Continue\r\n\r\n" + head % 1) == b""
+    assert interim.feed(head % 1) == (head % 1)[:2]
+    assert interim.surplus
