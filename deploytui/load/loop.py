@@ -18,8 +18,9 @@ from deploytui.load.kernel_clock import ANCILLARY_BYTES
 if TYPE_CHECKING:
     from _typeshed import FileDescriptorLike
 
-SLEPT_NS = 50_000
-"""A poll that took longer than this waited: what it brings came only at its end [ns]."""
+SLEPT_NS, EACH_NS = 50_000, 1_000
+"""A poll that took longer than this, and this for each socket that it tells of, waited: what it brings came only at its
+end [ns]."""
 LINGER_S = 500e-6
 """How long a busy loop lets reads gather before it polls again [s]: the kernel has stamped them already, and a poll for
 each of them costs more than the read. Far below any decode step, so that no two tokens of a stream meet."""
@@ -28,8 +29,8 @@ BUSY_READS = 100
 """Reads in a window from which the loop is busy: 10,000 a second."""
 MANY = 200
 """Reads a poll; with more there is nothing to be gained by waiting."""
-MOST_AT_ONCE = 1024
-"""Sockets that one poll tells of."""
+MOST_AT_ONCE = 4096
+"""Sockets that one poll tells of; those it leaves out would be taken for newer than they are by the next one."""
 
 FEW_BYTES, READ_BYTES = 1 << 10, 64 << 10
 """Most that one read takes: little, until something fills it, since all reads of a poll shall fit the caches."""
@@ -120,7 +121,7 @@ class HotSelector(selectors.BaseSelector):
         begun_ns = _now_ns()
         ready = self._wait(timeout)
         self._polled_ns = now_ns = _now_ns()
-        since_ns = now_ns if now_ns - begun_ns > SLEPT_NS else earlier_ns
+        since_ns = now_ns if has_slept(now_ns - begun_ns, len(ready)) else earlier_ns
         others = self._read_all(ready, since_ns)
         self._count(len(ready), now_ns)
         return others
@@ -244,6 +245,11 @@ def hurry(loop: asyncio.AbstractEventLoop) -> None:
     """Have the loop poll without ever waiting first: this process stamps what comes in."""
     if isinstance(loop, HotLoop):
         loop.hot.lingers = False
+
+
+def has_slept(took_ns: int, ready: int) -> bool:
+    """Whether a poll that took so long and told of so many sockets had to wait for them."""
+    return took_ns > SLEPT_NS + EACH_NS * ready
 
 
 def _nothing() -> None:

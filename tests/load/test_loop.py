@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from deploytui.load.loop import HotLoop, Received, new_loop, unwatch, watch
+from deploytui.load.loop import HotLoop, Received, has_slept, new_loop, unwatch, watch
 
 
 @contextlib.contextmanager
@@ -37,6 +37,13 @@ class Reading:
 
     def broke(self, error: OSError) -> None:
         self.broken = error
+
+
+def keep_busy() -> None:
+    """Keep the loop from its sockets."""
+    end = time.monotonic() + 0.01
+    while time.monotonic() < end:
+        pass
 
 
 def send_both(first: socket.socket, second: socket.socket, data: bytes) -> None:
@@ -80,6 +87,34 @@ def test_a_watched_socket_is_read_until_it_is_unwatched(runner: asyncio.Runner) 
             await polled(other, functools.partial(send_both, far, barrier, b"c"))
             assert reader.came == [b"a", b"b"]
             assert near.recv(10) == b"c"
+
+    runner.run(reading())
+
+
+@pytest.mark.parametrize(
+    ("took_us", "ready", "slept"), [(3, 1, False), (80, 1, True), (400, 1000, False), (5000, 3, True), (60, 0, True)]
+)
+def test_a_poll_that_is_long_because_it_tells_of_much_has_not_slept(took_us: int, ready: int, slept: bool) -> None:
+    assert has_slept(took_us * 1000, ready) is slept
+
+
+def test_of_sockets_that_waited_through_a_busy_time_none_is_taken_for_new(runner: asyncio.Runner) -> None:
+    async def reading() -> None:
+        with contextlib.ExitStack() as stack:
+            pairs = [stack.enter_context(pair()) for _ in range(60)]
+            readers = [Reading(near) for near, _ in pairs]
+            for reader, (near, _) in zip(readers, pairs, strict=True):
+                watch(near, reader)
+            other, barrier = stack.enter_context(pair())
+            await polled(other, functools.partial(barrier.send, b"x"))
+            busy_ns = time.monotonic_ns()
+            for _, far in pairs:
+                far.send(b"x")
+            keep_busy()
+            await polled(other, functools.partial(barrier.send, b"x"))
+            earliest = [since for reader in readers for since in reader.earliest]
+            assert len(earliest) == 60
+            assert all(since is None or since <= busy_ns + 1_000_000 for since in earliest)
 
     runner.run(reading())
 
