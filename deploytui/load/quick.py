@@ -93,21 +93,24 @@ def plain_text(payload: bytes) -> str | None:
         choice = _decode(payload).choices[0]
     except ValueError:
         return None
-    return _content(choice)
+    delta = choice.delta
+    if delta is None:
+        return choice.text
+    return None if delta.reasoning or delta.reasoning_content else delta.content
 
 
 def plain_texts(payloads: list[bytes]) -> list[str] | None:
     """The contents of events that all carry some content and nothing else; None where one does not."""
     try:
-        texts = [_content(token.choices[0]) for token in _decode_lines(b"\n".join(payloads))]
+        tokens = _decode_lines(b"\n".join(payloads))
     except ValueError:
         return None
-    whole = [text for text in texts if text]
-    return whole if len(whole) == len(payloads) else None
-
-
-def _content(choice: _Choice) -> str | None:
-    delta = choice.delta
-    if delta is None:
-        return choice.text
-    return None if delta.reasoning or delta.reasoning_content else delta.content
+    texts: list[str] = []
+    for each in tokens:
+        choice = each.choices[0]
+        delta = choice.delta
+        text = choice.text if delta is None else delta.content
+        if not text or (delta is not None and (delta.reasoning or delta.reasoning_content)):
+            return None
+        texts.append(text)
+    return texts if len(texts) == len(payloads) else None

@@ -11,6 +11,9 @@ from deploytui.load.loop import READ_BYTES, Received
 from deploytui.load.meter import Meter
 from deploytui.load.tcp import TcpWire, dialled
 
+RECORD_BYTES = 16 << 10
+"""The longest piece that is encrypted as one; nothing of it can be told before it is whole."""
+
 
 @functools.cache
 def tls_context() -> ssl.SSLContext:
@@ -88,7 +91,7 @@ class TlsWire(TcpWire):
 
     def _read(self, size: int, room: int) -> Received:
         """What a read says, as `recvmsg` gives it; raises BlockingIOError while nothing is whole."""
-        sealed, ancillary, flags, address = self._sock.recvmsg(size, room)
+        sealed, ancillary, flags, address = self._sock.recvmsg(max(size, RECORD_BYTES), room)
         data = self._session.opened(sealed) if sealed else b""
         if sealed and not data:
             raise BlockingIOError
