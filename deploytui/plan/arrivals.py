@@ -6,7 +6,7 @@ from math import sqrt
 
 from deploytui.plan.streams import stream
 from deploytui.plan.variates import exponential, gamma
-from deploytui.profile.schema import Burst, Closed, Constant, Gamma, Load, Poisson, Ramp, Stages, TraceReplay
+from deploytui.profile.load_schema import Burst, Closed, Constant, Gamma, Load, Poisson, Ramp, Stages, TraceReplay
 
 GENERATOR = "arrivals/1"
 """Names this way of drawing; changes when the same seed gives other times."""

@@ -10,7 +10,8 @@ from deploytui.plan.inputs import NO_INPUTS, Inputs, lengths_from_trace
 from deploytui.plan.lengths import draw_lengths, fixed
 from deploytui.plan.parts import Part, parts
 from deploytui.plan.streams import stream
-from deploytui.profile.schema import Lengths, Workload
+from deploytui.profile.load_schema import Lengths
+from deploytui.profile.schema import Workload
 
 ORDER = "dataset/1"
 """Names this way of taking items; changes when the same seed takes others."""

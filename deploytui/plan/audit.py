@@ -22,12 +22,15 @@ FACTOR_OF = {
     "python": "engine",
     "command": "engine",
     "container": "engine",
+    "api": "engine",
     "format": "artifact",
     "dtype": "artifact",
     "quantization": "artifact",
+    "prepare": "artifact",
     "settings": "runtime",
     "args": "runtime",
     "env": "runtime",
+    "trust_remote_code": "runtime",
     "device": "environment",
     "devices": "environment",
     "base_url": "environment",
@@ -185,7 +188,7 @@ def _text(value: Any) -> str | None:
         case tuple():
             return " ".join(map(str, value))
         case Struct():
-            return " ".join(str(part) for part in msgspec.structs.asdict(value).values())
+            return " ".join(filter(None, map(_text, msgspec.structs.asdict(value).values())))
         case _:
             return str(value)
 

@@ -6,8 +6,9 @@ from deploytui.errors import ProfileError
 from deploytui.plan.arrivals import span_s
 from deploytui.plan.inputs import Inputs, conversations
 from deploytui.plan.loads import at_point, most_users
+from deploytui.profile.load_schema import Burst, Closed
 from deploytui.profile.rules import sweep
-from deploytui.profile.schema import Burst, Closed, Profile, Workload
+from deploytui.profile.schema import Profile, Workload
 
 
 def check_span(profile: Profile, inputs: Inputs) -> None:

@@ -8,7 +8,8 @@ from deploytui.errors import ProfileError
 from deploytui.plan.dataset import Dataset
 from deploytui.plan.parts import parts
 from deploytui.plan.trace import Trace
-from deploytui.profile.schema import TraceReplay, Workload
+from deploytui.profile.load_schema import TraceReplay
+from deploytui.profile.schema import Workload
 
 
 class Inputs(Struct, frozen=True, kw_only=True):

@@ -58,8 +58,9 @@ def format_of(candidate: Candidate) -> str | None:
 
 
 def quantization_of(candidate: Candidate) -> str | None:
-    """The quantisation: as said, or by file name; None when nothing tells."""
-    said = candidate.quantization or candidate.declared.get("quantization")
+    """The quantisation: as said, as it is prepared, or by file name; None when nothing tells."""
+    made = candidate.prepare.precision if candidate.prepare else None
+    said = candidate.quantization or candidate.declared.get("quantization") or made
     if said:
         return said
     name = _file_name(candidate)

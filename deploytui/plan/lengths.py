@@ -5,7 +5,7 @@ from random import Random
 
 from deploytui.plan.streams import stream
 from deploytui.plan.variates import normal
-from deploytui.profile.schema import Lengths, Lognormal, Normal, Uniform
+from deploytui.profile.load_schema import Lengths, Lognormal, Normal, Uniform
 
 GENERATOR = "lengths/1"
 """Names this way of drawing; changes when the same seed gives other lengths."""

@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
+from deploytui.profile.load_schema import Closed, Constant, Gamma, Load, Poisson
 from deploytui.profile.rules import sweep
-from deploytui.profile.schema import Closed, Constant, Gamma, Load, Poisson
 
 
 def at_point(load: Load, point: int) -> Load:

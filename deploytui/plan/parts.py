@@ -3,8 +3,9 @@
 from msgspec import Struct
 
 from deploytui.plan.loads import at_point
+from deploytui.profile.load_schema import Load
 from deploytui.profile.rules import sweep
-from deploytui.profile.schema import Load, Workload
+from deploytui.profile.schema import Workload
 
 WARMUP = "warmup"
 

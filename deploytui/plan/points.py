@@ -4,8 +4,9 @@ from msgspec.structs import replace
 
 from deploytui.plan.loads import at_place
 from deploytui.plan.workload import workload_key
+from deploytui.profile.load_schema import Closed, Constant, Gamma, Load, Poisson
 from deploytui.profile.rules import sweep
-from deploytui.profile.schema import Closed, Constant, Gamma, Load, Poisson, Profile
+from deploytui.profile.schema import Profile
 from deploytui.record.planned import By, PlannedPoint
 
 

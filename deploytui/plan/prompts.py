@@ -101,11 +101,6 @@ def message_text(known: Vocabulary, n_words: int, seed: int, *place: str | int) 
     return f"{head} {prompt_text(known.words, n_words - 1, seed, *place)}".rstrip()
 
 
-def make_prompts(vocabulary: Vocabulary | None, words_each: int, seed: int, part: str, count: int) -> list[str]:
-    """`count` different prompts of `words_each` words for a part of the session, such as `warmup` or `r0`."""
-    return list(varied_prompts(vocabulary, [words_each] * count, seed, part))
-
-
 def varied_prompts(vocabulary: Vocabulary | None, lengths: Sequence[int], seed: int, part: str) -> Iterator[str]:
     """One prompt for each length [words], all different.
 

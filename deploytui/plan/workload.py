@@ -9,7 +9,8 @@ import msgspec
 
 from deploytui.plan.loads import at_point
 from deploytui.plan.prompts import GENERATOR
-from deploytui.profile.schema import Profile, TraceReplay, Workload
+from deploytui.profile.load_schema import TraceReplay
+from deploytui.profile.schema import Profile, Workload
 
 KEY_DIGITS = 16
 

@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
+from deploytui.profile.load_schema import Closed
 from deploytui.profile.nearest import did_you_mean
-from deploytui.profile.schema import Candidate, Closed, Limits, Profile, Settings
+from deploytui.profile.schema import Candidate, Limits, Profile, Settings
 
 OTHER_NAMES = {
     "gpu_memory_utilization": "memory_share",

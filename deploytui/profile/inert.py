@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from deploytui.profile.schema import Candidate, Profile, Timeouts
+from deploytui.profile.schema import Candidate, Profile
 
 
 def not_acted_on(profile: Profile) -> tuple[str, ...]:
@@ -17,8 +17,6 @@ def _session_keys(profile: Profile) -> Iterator[str]:
         yield "order: candidates are measured one after the other, each in one launch"
     if profile.drift_check:
         yield "drift_check: the first repeat is not measured again at the end"
-    if profile.timeouts.prepare != Timeouts().prepare:
-        yield "timeouts.prepare: nothing is prepared yet"
     if profile.engine_gate is not None:
         yield "engine_gate: the engine's own state is not watched yet"
 
@@ -30,10 +28,6 @@ def _candidate_keys(profile: Profile) -> Iterator[str]:
 
 
 def _one_candidate(candidate: Candidate) -> Iterator[tuple[str, str]]:
-    if candidate.revision is not None:
-        yield "revision", "models are not fetched from a hub yet"
-    if candidate.container is not None:
-        yield "container", "engines are not run in containers yet"
     if candidate.form is not None:
         yield "form", "it brings no gates of its own yet"
     if candidate.effort_days is not None:

@@ -107,4 +107,6 @@ def _refuse(faults: tuple[Fault, ...], where: str) -> None:
     rest = [f"Also: {fault.sentence} {fault.fix}".rstrip() for fault in others[:MOST_SHOWN]]
     if len(others) > MOST_SHOWN:
         rest.append(f"And {len(others) - MOST_SHOWN} more.")
-    raise ProfileError(f"{where}: {first.sentence}", why="\n".join(rest), fix=first.fix)
+    if rest:  # each with its remedy, or the first one's would stand below the others
+        raise ProfileError(f"{where}: {first.sentence} {first.fix}".rstrip(), why="\n".join(rest))
+    raise ProfileError(f"{where}: {first.sentence}", fix=first.fix)

@@ -4,9 +4,13 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from deploytui.profile.api_rules import api_faults
+from deploytui.profile.candidate_rules import candidate_faults
 from deploytui.profile.faults import Fault, shown
+from deploytui.profile.load_schema import Closed, Constant, Gamma, Load, Poisson
 from deploytui.profile.nearest import did_you_mean
-from deploytui.profile.schema import Closed, Constant, Gamma, Gates, Limits, Load, Poisson, Profile, Workload
+from deploytui.profile.schema import Gates, Limits, Profile, Workload
+from deploytui.profile.secret_rules import secret_faults
 from deploytui.profile.workload_rules import workload_faults
 
 PLAIN_OBJECTIVES = ("output_tok_s", "request_s", "goodput", "cost_per_mtok", "peak_gpu_gib", "peak_host_gib")
@@ -26,12 +30,15 @@ def rule_faults(profile: Profile) -> tuple[Fault, ...]:
     """All faults of a profile whose types are right."""
     return (
         *_name_faults(profile),
+        *candidate_faults(profile),
         *_baseline_faults(profile),
         *_objective_faults(profile),
         *workload_faults(profile.workload),
         *_sweep_faults(profile.workload),
         *_gate_faults(profile.gates),
         *_repeated(profile.quality.tasks, "quality.tasks", "task"),
+        *api_faults(profile),
+        *secret_faults(profile),
     )
 
 

@@ -2,109 +2,12 @@
 
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Meta, UnsetType, field
+
+from deploytui.profile.load_schema import Closed, Lengths, Load
+from deploytui.profile.strict import Count, Positive, Rate, Seconds, Share, Strict
 
 SCHEMA = 1
-
-Positive = Annotated[int, Meta(ge=1)]
-Count = Annotated[int, Meta(ge=0)]
-Rate = Annotated[float, Meta(gt=0)]
-Seconds = Annotated[float, Meta(ge=0)]
-Share = Annotated[float, Meta(ge=0, le=1)]
-
-
-class Strict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A table whose unknown keys are errors."""
-
-
-class Closed(Strict, frozen=True, tag_field="kind", tag="closed"):
-    """A fixed number of users, each sends its next request when the last one is answered."""
-
-    concurrency: Positive | tuple[Positive, ...]
-    think_time_s: Seconds = 0.0
-
-
-class Constant(Strict, frozen=True, tag_field="kind", tag="constant"):
-    """Requests at equal distances; `rate` in requests per second."""
-
-    rate: Rate | tuple[Rate, ...]
-
-
-class Poisson(Strict, frozen=True, tag_field="kind", tag="poisson"):
-    """Requests at exponential distances; `rate` in requests per second."""
-
-    rate: Rate | tuple[Rate, ...]
-
-
-class Gamma(Strict, frozen=True, tag_field="kind", tag="gamma"):
-    """Requests at gamma-distributed distances; burstiness 1 is Poisson, less is burstier."""
-
-    rate: Rate | tuple[Rate, ...]
-    burstiness: Rate = 1.0
-
-
-class Burst(Strict, frozen=True, tag_field="kind", tag="burst"):
-    """All requests at once."""
-
-
-class Ramp(Strict, frozen=True, tag_field="kind", tag="ramp"):
-    """The rate rises from `from` to `to` requests per second within `seconds`."""
-
-    from_: Rate = field(name="from")
-    to: Rate
-    seconds: Rate
-
-
-class Stage(Strict, frozen=True):
-    """One stage of a staged load."""
-
-    rate: Rate
-    seconds: Rate
-
-
-class Stages(Strict, frozen=True, tag_field="kind", tag="stages"):
-    """Constant rates, one after the other."""
-
-    stages: tuple[Stage, ...]
-
-
-class TraceReplay(Strict, frozen=True, tag_field="kind", tag="trace"):
-    """The arrivals of a recorded trace; `speed` 2 plays it twice as fast."""
-
-    path: str
-    speed: Rate = 1.0
-
-
-Load = Closed | Constant | Poisson | Gamma | Burst | Ramp | Stages | TraceReplay
-
-
-class Uniform(Strict, frozen=True, tag_field="kind", tag="uniform"):
-    """Lengths [tokens] drawn evenly from `min` to `max`, both included."""
-
-    min: Positive
-    max: Positive
-
-
-class Normal(Strict, frozen=True, tag_field="kind", tag="normal"):
-    """Lengths [tokens] drawn from a normal distribution, drawn again while outside `min` and `max`."""
-
-    mean: Rate
-    std: Rate
-    min: Positive = 1
-    max: Positive | None = None
-
-
-class Lognormal(Strict, frozen=True, tag_field="kind", tag="lognormal"):
-    """Lengths [tokens] whose logarithm is normal; `mean` and `std` are of the lengths themselves."""
-
-    mean: Rate
-    std: Rate
-    min: Positive = 1
-    max: Positive | None = None
-
-
-Lengths = Positive | Uniform | Normal | Lognormal
-"""How long prompts or answers are [tokens]; a plain number is the same for all."""
 
 
 class SharedPrefix(Strict, frozen=True):
@@ -229,6 +132,25 @@ class Container(Strict, frozen=True):
 
     image: str
     runtime: Literal["docker", "podman", "apptainer"] = "docker"
+    args: tuple[str, ...] = ()
+
+
+class Prepare(Strict, frozen=True):
+    """How the model is made into what the engine loads, where that has to be done first."""
+
+    precision: str | None = None
+    python: str | None = None
+    args: tuple[str, ...] = ()
+    command: tuple[str, ...] | None = None
+    format: str | None = None
+
+
+class Checks(Strict, frozen=True):
+    """What is looked at beside the measurement."""
+
+    checksum: Literal["full", "declared", "off"] = "full"
+    changed_files: Literal["refuse", "note"] = "refuse"
+    recovery: bool = False
 
 
 class Candidate(Strict, frozen=True):
@@ -247,6 +169,8 @@ class Candidate(Strict, frozen=True):
     python: str | None = None
     command: tuple[str, ...] | None = None
     container: Container | None = None
+    prepare: Prepare | None = None
+    ready_path: str | None = None
     settings: Settings = Settings()
     args: tuple[str, ...] = ()
     env: dict[str, str] = {}
@@ -254,6 +178,10 @@ class Candidate(Strict, frozen=True):
     served_model: str | None = None
     api_key_env: str | None = None
     transport: Literal["direct", "aiohttp"] = "direct"
+    api: Literal["openai", "tgi"] = "openai"
+    allow_pickle: bool = False
+    trust_remote_code: bool = False
+    sha256: dict[str, str] = {}
     declared: dict[str, str] = {}
     form: Literal["online", "offline", "edge"] | None = None
     effort_days: Seconds | None = None
@@ -276,6 +204,7 @@ class Profile(Strict, frozen=True, kw_only=True):
     quality: Quality = Quality()
     gates: Gates = Gates()
     engine_gate: EngineGate | None = None
+    checks: Checks = Checks()
     candidates: Annotated[tuple[Candidate, ...], Meta(min_length=1)]
     session: dict[str, Any] | UnsetType = UNSET
     environment: dict[str, Any] | UnsetType = UNSET

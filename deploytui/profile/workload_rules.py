@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from deploytui.profile.faults import Fault, shown
-from deploytui.profile.schema import Lengths, Lognormal, Normal, Sampling, Stages, TraceReplay, Uniform, Workload
+from deploytui.profile.load_schema import Lengths, Lognormal, Normal, Stages, TraceReplay, Uniform
+from deploytui.profile.schema import Sampling, Workload
 
 FEWEST_WITHIN = 0.01
 """Share of a distribution that must lie within `min` and `max`; else what is drawn is hardly that distribution."""

@@ -1,5 +1,6 @@
 """A profile as TOML text, in the order a person would write it."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +9,9 @@ import tomli_w
 from msgspec import NODEFAULT, UNSET, Struct
 
 from deploytui.profile.schema import Profile
+
+_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+"""What a terminal or an editor obeys in place of showing it, and writers of TOML and JSON leave as it is."""
 
 RECORDED = ("session", "environment", "decision")
 """Tables of a saved session; they hold whatever their writer knew."""
@@ -23,7 +27,12 @@ def profile_toml(profile: Profile) -> str:
     parts += ["[[candidates]]\n" + _pairs(candidate) for candidate in asked["candidates"]]
     parts += [_free(key, asked[key]) for key in RECORDED if key in asked]
     parts += [_free("results", result, listed=True) for result in asked.get("results", [])]
-    return "\n".join(parts)
+    return spelled_out("\n".join(parts))
+
+
+def spelled_out(text: str) -> str:
+    r"""TOML or JSON whose control and direction signs beyond ASCII are written `\uNNNN`, which means the same."""
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _asked(struct: Struct) -> dict[str, Any]:

@@ -7,15 +7,14 @@ through the `SessionStarted` anchor before them.
 from typing import Literal
 
 import msgspec
-from msgspec import Struct
 
 from deploytui.record.capacity import Capacity, Search
+from deploytui.record.engine_events import ArtifactRead, EngineRead, FitRead, Freed, PreparationDone, RecoveryDone
+from deploytui.record.event import Event, Evidence
 from deploytui.record.facts import (
-    Artifact,
     Band,
     ColdStart,
     DeviceSample,
-    EngineFacts,
     Environment,
     Failure,
     MemoryUse,
@@ -27,14 +26,6 @@ from deploytui.record.measured import Metrics, Quality, TaskScore
 from deploytui.record.planned import PlannedCandidate, PlannedPoint, PlannedStep
 from deploytui.record.verdict import Decision
 from deploytui.record.words import Phase, Run, Status
-
-Evidence = dict[str, str | int | float | bool | None]
-
-
-class Event(Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True):
-    """What all events share."""
-
-    at_ns: int
 
 
 class SessionStarted(Event, frozen=True, tag="session_started", kw_only=True):
@@ -114,21 +105,6 @@ class Progress(Event, frozen=True, tag="progress", kw_only=True):
     total: float | None = None
     unit: str = ""
     text: str = ""
-
-
-class ArtifactRead(Event, frozen=True, tag="artifact", kw_only=True):
-    """What the candidate's model is on disk."""
-
-    candidate: str
-    artifact: Artifact
-
-
-class EngineRead(Event, frozen=True, tag="engine", kw_only=True):
-    """The engine that runs, as it told itself."""
-
-    candidate: str
-    launch: int = 0
-    engine: EngineFacts
 
 
 class StatusSet(Event, frozen=True, tag="status", kw_only=True):
@@ -222,16 +198,6 @@ class RunSet(Event, frozen=True, tag="run", kw_only=True):
     oom: bool = False
 
 
-class Freed(Event, frozen=True, tag="freed", kw_only=True):
-    """The engine was stopped: what is left of it. Byte counts None where nothing can be read."""
-
-    candidate: str
-    launch: int = 0
-    exit_code: int | None = None
-    survivors: tuple[int, ...] = ()
-    gpu_left_bytes: int | None = None
-
-
 class Decided(Event, frozen=True, tag="decided", kw_only=True):
     """The decision so far, or the final one."""
 
@@ -270,6 +236,9 @@ AnyEvent = (
     | Progress
     | ArtifactRead
     | EngineRead
+    | FitRead
+    | PreparationDone
+    | RecoveryDone
     | StatusSet
     | Rollup
     | NodeRollup

@@ -1,6 +1,6 @@
 """Small typed facts that events carry: failures, files, distributions, shares, memory."""
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -64,9 +64,24 @@ class Artifact(Struct, frozen=True, kw_only=True, omit_defaults=True):
     quantization: str | None = None
     bytes: int | None = None
     sha256: dict[str, str] = {}
+    checksum: str | None = None
+    """How the checksums came about: `full` computed here, `declared` by the hub's file names; None without any."""
     revision: str | None = None
+    """The commit of a hub model; None for local files, or where the hub did not tell."""
     architecture: str | None = None
     context_length: int | None = None
+    dtype: str | None = None
+    """Of most weights, such as `bfloat16`; None where they are quantised or nobody tells."""
+    parameters: int | None = None
+    mix: dict[str, int] = {}
+    """Bytes by tensor type."""
+    custom_code: bool = False
+    """Whether the model brings Python code of its own that an engine would have to run."""
+    pickled: bool = False
+    """Whether its weights are pickles, which can run code when they are loaded."""
+    tokenizer_sha256: str | None = None
+    template_sha256: str | None = None
+    """Of the chat template's text."""
 
 
 class EngineFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -82,6 +97,15 @@ class EngineFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
     simulated: bool = False
     settings: dict[str, Any] = {}
     kv_cache: dict[str, Any] = {}
+    python: str | None = None
+    """The interpreter it runs in; None for a program."""
+    container: str | None = None
+    """Image, and digest where the runtime tells; None outside of a container."""
+    gpu_uuids: tuple[str, ...] = ()
+    foreign_gpu_processes: tuple[str, ...] = ()
+    """Who else was on its GPUs right before its launch, a sentence for each GPU; empty when nobody was seen."""
+    trust_remote_code: bool = False
+    allow_pickle: bool = False
 
 
 class ColdStart(Struct, frozen=True, kw_only=True):
@@ -171,3 +195,59 @@ class Environment(Struct, frozen=True, kw_only=True):
             return "for this CPU host only"
         names = sorted({gpu.name for gpu in self.gpus})
         return "on " + ", ".join(f"{sum(g.name == name for g in self.gpus)}× {name}" for name in names)
+
+
+class Fit(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Whether a model will fit, as estimated before launch [bytes]; parts nobody knows are None.
+
+    Figures are of one device: with tensor parallelism, its share.
+    """
+
+    verdict: Literal["fits", "may_not_fit", "cannot_fit", "unknown"]
+    weights_bytes: int | None = None
+    kv_cache_bytes: int | None = None
+    kv_cache_tokens: int | None = None
+    overhead_bytes: int | None = None
+    needed_bytes: int | None = None
+    free_bytes: int | None = None
+    """Of the chosen device with the least free memory, or of the host."""
+    on: Literal["gpu", "host"] = "gpu"
+    devices: int = 1
+    why: str = ""
+    """What the estimate rests on, or why there is none; one sentence."""
+
+
+class Preparation(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A conversion or engine build that came before the launch."""
+
+    name: str
+    """Such as `onnx int4`."""
+    key: str
+    """Of the cache: it changes with the source, the command, the script and the packages."""
+    argv: tuple[str, ...] = ()
+    script_sha256: str | None = None
+    versions: dict[str, str] = {}
+    """Of the packages that did it."""
+    reused: bool = False
+    """Whether it was found done."""
+    seconds: float | None = None
+    """How long the build took when it was done; None where nobody wrote that down."""
+    output_bytes: int | None = None
+    output_sha256: dict[str, str] = {}
+    log: str | None = None
+
+
+class RecoveryCheck(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an engine did after something it had to bear."""
+
+    name: Literal["over_long_prompt", "client_abort", "burst"]
+    answers: bool
+    """Whether it served a plain request afterwards."""
+    status: int | None = None
+    """HTTP status of what was asked of it, where there is one."""
+    seconds: float | None = None
+    """Until it served again [s]."""
+    kv_idle: bool | None = None
+    """Whether its KV cache went back to what it was; None where it does not tell."""
+    kv_idle_s: float | None = None
+    note: str = ""

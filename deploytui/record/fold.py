@@ -6,15 +6,13 @@ from typing import Any, assert_never
 
 from msgspec.structs import replace
 
+from deploytui.record.engine_events import ArtifactRead, EngineRead, FitRead, Freed, PreparationDone, RecoveryDone
 from deploytui.record.events import (
     AnyEvent,
-    ArtifactRead,
     Asked,
     CapacityFound,
     Decided,
-    EngineRead,
     EnvironmentRead,
-    Freed,
     Measured,
     NodeRollup,
     Note,
@@ -81,6 +79,9 @@ CandidateEvent = (
     | Progress
     | ArtifactRead
     | EngineRead
+    | FitRead
+    | PreparationDone
+    | RecoveryDone
     | StatusSet
     | Rollup
     | RepeatDone
@@ -113,6 +114,12 @@ def _change(candidate: CandidateState, event: CandidateEvent) -> dict[str, Any]:
             return {"artifact": artifact}
         case EngineRead(engine=engine):
             return {"engine": engine}
+        case FitRead(fit=fit):
+            return {"fit": fit}
+        case PreparationDone(preparation=made):
+            return {"preparations": (*(kept for kept in candidate.preparations if kept.key != made.key), made)}
+        case RecoveryDone(checks=checks):
+            return {"recovery": checks}
         case StatusSet(status=status, failure=failure):
             return {"status": status, "failure": failure or candidate.failure}
         case Rollup():

@@ -3,17 +3,21 @@
 from msgspec import Struct
 
 from deploytui.record.capacity import Capacity, Search
-from deploytui.record.events import (
-    Evidence,
-    Freed,
-    NodeRollup,
-    Progress,
-    PromptsMade,
-    Rollup,
-    SessionEnded,
-    SessionStarted,
+from deploytui.record.engine_events import Freed
+from deploytui.record.event import Evidence
+from deploytui.record.events import NodeRollup, Progress, PromptsMade, Rollup, SessionEnded, SessionStarted
+from deploytui.record.facts import (
+    Artifact,
+    ColdStart,
+    EngineFacts,
+    Environment,
+    Failure,
+    Fit,
+    MemoryUse,
+    Preparation,
+    RecoveryCheck,
+    Sidecar,
 )
-from deploytui.record.facts import Artifact, ColdStart, EngineFacts, Environment, Failure, MemoryUse, Sidecar
 from deploytui.record.keys import StepKey
 from deploytui.record.measured import Metrics, Quality, TaskScore
 from deploytui.record.planned import PlannedPoint, PlannedStep
@@ -61,6 +65,9 @@ class CandidateState(Struct, frozen=True, kw_only=True):
     progress: Progress | None = None
     artifact: Artifact | None = None
     engine: EngineFacts | None = None
+    fit: Fit | None = None
+    preparations: tuple[Preparation, ...] = ()
+    recovery: tuple[RecoveryCheck, ...] = ()
     status: Status | None = None
     run: Run | None = None
     failure: Failure | None = None

@@ -38,6 +38,8 @@ FailureKind = Literal[
     "missing_file",
     "corrupt",
     "checksum_mismatch",
+    "not_allowed",
+    "prepare_failed",
     "timeout",
     "crashed",
     "unsupported_arch",

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from deploytui.profile.schema import Candidate, Closed, Gates, Profile, Quality, Settings, Workload
+from deploytui.profile.load_schema import Closed
+from deploytui.profile.schema import Candidate, Gates, Profile, Quality, Settings, Workload
 
 BF16 = Candidate(
     name="vllm-bf16",

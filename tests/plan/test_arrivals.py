@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from deploytui.plan.arrivals import arrivals, span_s
 from deploytui.plan.loads import at_place, at_point
-from deploytui.profile.schema import (
+from deploytui.profile.load_schema import (
     Burst,
     Closed,
     Constant,

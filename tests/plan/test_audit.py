@@ -6,11 +6,12 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from deploytui.plan.audit import FACTOR_OF, FACTORS, by_factor, confounded, differences, factors
-from deploytui.profile.schema import Candidate, Settings
+from deploytui.profile.schema import Candidate, Prepare, Settings
 from tests.plan.cases import AWQ, BF16, GGUF_BF16, GGUF_Q4, LONGER, SGLANG, profile
 from tests.profile.strategies import candidates
 
 NO_PART_OF_A_DEPLOYMENT = {"name", "api_key_env", "transport", "form", "effort_days", "price_per_hour"}
+NO_PART_OF_A_DEPLOYMENT |= {"allow_pickle", "sha256", "ready_path"}
 PROD = Candidate(
     name="prod",
     engine="openai",
@@ -29,6 +30,10 @@ def test_every_key_of_a_candidate_has_its_factor() -> None:
     [
         (BF16, ()),
         (replace(BF16, name="twin", effort_days=2.0, price_per_hour=3.0), ()),
+        (replace(BF16, sha256={"a": "0" * 64}, allow_pickle=True, ready_path="/ready"), ()),
+        (replace(BF16, trust_remote_code=True), ("runtime",)),
+        (replace(BF16, prepare=Prepare(precision="int4")), ("artifact",)),
+        (replace(BF16, prepare=Prepare(args=("--symmetric",))), ("artifact",)),
         (LONGER, ("runtime",)),
         (AWQ, ("artifact",)),
         (SGLANG, ("engine",)),

@@ -4,7 +4,7 @@ import pytest
 
 from deploytui.plan.cases import artifact_label, planned_candidates
 from deploytui.plan.labels import model_identity
-from deploytui.profile.schema import Candidate
+from deploytui.profile.schema import Candidate, Prepare
 from tests.plan.cases import AWQ, BF16, GGUF_Q4, LONGER, profile
 
 
@@ -24,6 +24,7 @@ from tests.plan.cases import AWQ, BF16, GGUF_Q4, LONGER, profile
         (Candidate("a", "vllm", model="org/x-FP8-dynamic"), "fp8"),
         (Candidate("a", "vllm", model="org/x", dtype="auto"), "safetensors"),
         (Candidate("a", "onnxruntime-genai", model="/m/x", quantization="int4"), "ONNX int4"),
+        (Candidate("a", "onnxruntime-genai", model="/m/x-bf16", prepare=Prepare(precision="int4")), "ONNX int4"),
         (Candidate("a", "tensorrt-llm", model="/m/rank0.engine", quantization="fp8"), "TensorRT fp8"),
         (Candidate("a", "openai", declared={"format": "safetensors", "dtype": "bfloat16"}), "bf16"),
         (Candidate("a", "openai"), "unknown"),

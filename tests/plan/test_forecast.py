@@ -7,7 +7,7 @@ import pytest
 from deploytui.errors import ProfileError
 from deploytui.plan.forecast import OPEN_LOOP_SLOTS, check_span, engine_slots, forecast
 from deploytui.plan.inputs import NO_INPUTS
-from deploytui.profile.schema import Burst, Closed, Constant, Load, Poisson, Ramp, Stage, Stages
+from deploytui.profile.load_schema import Burst, Closed, Constant, Load, Poisson, Ramp, Stage, Stages
 from tests.plan.cases import profile
 
 

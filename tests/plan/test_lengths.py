@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deploytui.plan.lengths import draw_lengths, fixed, longest_possible
-from deploytui.profile.schema import Lengths, Lognormal, Normal, Uniform
+from deploytui.profile.load_schema import Lengths, Lognormal, Normal, Uniform
 from tests.profile.strategies import lengths
 
 

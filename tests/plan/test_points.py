@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from deploytui.plan.points import counted, places, planned_points
 from deploytui.plan.workload import workload_key
-from deploytui.profile.schema import Burst, Candidate, Closed, Constant, Gamma, Load, Poisson, Profile, Ramp, Workload
+from deploytui.profile.load_schema import Burst, Closed, Constant, Gamma, Load, Poisson, Ramp
+from deploytui.profile.schema import Candidate, Profile, Workload
 from deploytui.record.planned import PlannedPoint, point_label
 
 

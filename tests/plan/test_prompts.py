@@ -9,11 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deploytui.errors import ProfileError
-from deploytui.plan.prompts import Calibration, Vocabulary, calibration, make_prompts, prompt_text, words_for
+from deploytui.plan.prompts import Calibration, Vocabulary, calibration, prompt_text, varied_prompts, words_for
 from deploytui.plan.words import WORDS
 
 T = TypeVar("T")
 Count = Callable[[str], int]
+
+
+def make_prompts(vocabulary: Vocabulary | None, words_each: int, seed: int, part: str, count: int) -> list[str]:
+    return list(varied_prompts(vocabulary, [words_each] * count, seed, part))
 
 
 def tokenizer(long_within: frozenset[str], long_first: frozenset[str], overhead: int) -> Count:

@@ -17,16 +17,8 @@ from deploytui.plan.prompts import Calibration, Vocabulary
 from deploytui.plan.requests import Request, part_requests
 from deploytui.plan.trace import parse_trace
 from deploytui.plan.words import WORDS
-from deploytui.profile.schema import (
-    Burst,
-    Closed,
-    Constant,
-    Poisson,
-    SharedPrefix,
-    TraceReplay,
-    Uniform,
-    Workload,
-)
+from deploytui.profile.load_schema import Burst, Closed, Constant, Poisson, TraceReplay, Uniform
+from deploytui.profile.schema import SharedPrefix, Workload
 
 OVERHEAD, A_TURN = 12, 7
 FOUND = Calibration(Vocabulary(WORDS[:16], WORDS), OVERHEAD, A_TURN)

@@ -4,7 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from deploytui.plan.samples import most_in_flight, sample_faults, sample_needs
-from deploytui.profile.schema import Burst, Closed, Gates, Limits, Profile
+from deploytui.profile.load_schema import Burst, Closed
+from deploytui.profile.schema import Gates, Limits, Profile
 from tests.plan.cases import profile
 
 

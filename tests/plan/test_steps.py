@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deploytui.plan.steps import plan_steps, remaining, run_order
-from deploytui.profile.schema import Closed
+from deploytui.profile.load_schema import Closed
 from deploytui.record.keys import StepKey
 from tests.plan.cases import AWQ, BF16, LONGER, profile
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from deploytui.plan.workload import draw, workload_identity, workload_key
-from deploytui.profile.schema import Closed, Normal, Poisson, Sampling, SharedPrefix, TraceReplay, Uniform
+from deploytui.profile.load_schema import Closed, Normal, Poisson, TraceReplay, Uniform
+from deploytui.profile.schema import Sampling, SharedPrefix
 from tests.plan.cases import BF16, profile
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec import UNSET
 
+from deploytui.profile import load_schema
 from deploytui.profile import schema as s
 from deploytui.profile.rules import GATE_NAMES, OBJECTIVES, sweep
 from deploytui.profile.workload_rules import REFUSED_BODY
@@ -44,29 +45,31 @@ def several(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 shared_prefixes = maybe(st.builds(s.SharedPrefix, ratio=st.floats(0.01, 0.99), groups=positive))
-loads: st.SearchStrategy[s.Load] = st.one_of(
-    st.builds(s.Closed, concurrency=several(positive), think_time_s=seconds),
-    st.builds(s.Constant, rate=several(rate)),
-    st.builds(s.Poisson, rate=several(rate)),
-    st.builds(s.Gamma, rate=several(rate), burstiness=rate),
-    st.just(s.Burst()),
-    st.builds(s.Ramp, from_=rate, to=rate, seconds=rate),
-    st.builds(s.Stages, stages=st.lists(st.builds(s.Stage, rate, rate), min_size=1, max_size=3).map(tuple)),
-    st.builds(s.TraceReplay, path=odd_text, speed=rate),
+loads: st.SearchStrategy[load_schema.Load] = st.one_of(
+    st.builds(load_schema.Closed, concurrency=several(positive), think_time_s=seconds),
+    st.builds(load_schema.Constant, rate=several(rate)),
+    st.builds(load_schema.Poisson, rate=several(rate)),
+    st.builds(load_schema.Gamma, rate=several(rate), burstiness=rate),
+    st.just(load_schema.Burst()),
+    st.builds(load_schema.Ramp, from_=rate, to=rate, seconds=rate),
+    st.builds(
+        load_schema.Stages, stages=st.lists(st.builds(load_schema.Stage, rate, rate), min_size=1, max_size=3).map(tuple)
+    ),
+    st.builds(load_schema.TraceReplay, path=odd_text, speed=rate),
 )
 
 
 @st.composite
-def lengths(draw: st.DrawFn) -> s.Lengths:
+def lengths(draw: st.DrawFn) -> load_schema.Lengths:
     """Lengths of every kind, whose limits leave room for them."""
     low, room = draw(st.integers(1, 10**4)), draw(st.integers(0, 10**4))
     mean, std, high = float(low + room // 2), draw(st.floats(0.1, 100)), low + room
     return draw(
         st.one_of(
             positive,
-            st.just(s.Uniform(min=low, max=high)),
-            st.just(s.Normal(mean=mean, std=std, min=low, max=high + 100)),
-            st.just(s.Lognormal(mean=mean, std=std, min=1)),
+            st.just(load_schema.Uniform(min=low, max=high)),
+            st.just(load_schema.Normal(mean=mean, std=std, min=low, max=high + 100)),
+            st.just(load_schema.Lognormal(mean=mean, std=std, min=1)),
         )
     )
 

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deploytui.errors import ProfileError
+from deploytui.profile.load_schema import Closed, Ramp
 from deploytui.profile.parse import parse_profile, peek
-from deploytui.profile.schema import SCHEMA, Closed, Ramp
+from deploytui.profile.schema import SCHEMA
 
 WORKLOAD = "[workload]\nprompt_tokens = 16\n"
 CANDIDATE = '[[candidates]]\nname = "a"\nengine = "mock"\n'

@@ -3,8 +3,9 @@
 import pytest
 
 from deploytui.errors import ProfileError
+from deploytui.profile.load_schema import Lognormal, Normal, Uniform
 from deploytui.profile.parse import parse_profile
-from deploytui.profile.schema import Lognormal, Normal, Uniform, Workload
+from deploytui.profile.schema import Workload
 from deploytui.profile.workload_rules import REFUSED_BODY, REFUSED_HEADERS
 
 CANDIDATE = '[[candidates]]\nname = "a"\nengine = "mock"\n'

@@ -6,8 +6,9 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
+from deploytui.profile.load_schema import Closed
 from deploytui.profile.parse import parse_profile
-from deploytui.profile.schema import Candidate, Closed, EngineGate, Gates, Limits, Profile, Settings, Workload
+from deploytui.profile.schema import Candidate, EngineGate, Gates, Limits, Profile, Settings, Workload
 from deploytui.profile.write import profile_toml
 from tests.profile.strategies import profiles
 
