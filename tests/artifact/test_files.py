@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from deploytui.artifact.embedded import EMBEDDED
-from deploytui.artifact.files import artifact_files, describe, format_of, known_sha256, resolve_model, sha256_file
+from deploytui.artifact.files import artifact_files, known_sha256, resolve_model, sha256_file
 from deploytui.errors import DeployError
 from tests.artifact.test_gguf import PAIRS, gguf
 
@@ -31,12 +31,6 @@ def test_a_missing_path_is_named_as_asked_and_as_resolved(tmp_path: Path) -> Non
     assert str(tmp_path / "sub/m.gguf") in failure.what
 
 
-def test_a_hub_id_says_that_it_is_not_downloaded(tmp_path: Path) -> None:
-    failure = resolve_model("Qwen/Qwen2.5-7B-Instruct", tmp_path, tmp_path).failure
-    assert failure is not None
-    assert "not downloaded" in failure.fix
-
-
 def test_a_dangling_link_is_named_with_its_target(tmp_path: Path) -> None:
     (tmp_path / "m.gguf").symlink_to("blob")
     failure = resolve_model("m.gguf", tmp_path, tmp_path).failure
@@ -59,45 +53,12 @@ def test_no_model_has_no_place_and_no_failure(tmp_path: Path) -> None:
     assert (place.path, place.download, place.failure) == (None, None, None)
 
 
-def test_a_gguf_file_is_known_by_its_content_and_described(tmp_path: Path) -> None:
-    file = tmp_path / "model.bin"
-    file.write_bytes(gguf(*PAIRS))
-    artifact = describe(file)
-    assert (artifact.format, artifact.quantization, artifact.architecture) == ("gguf", "Q4_K_M", "llama")
-    assert artifact.context_length == 8192
-    assert artifact.bytes == file.stat().st_size
-
-
-def test_a_damaged_gguf_is_described_without_facts(tmp_path: Path) -> None:
-    file = tmp_path / "model.gguf"
-    file.write_bytes(b"damaged")
-    artifact = describe(file)
-    assert (artifact.format, artifact.architecture, artifact.bytes) == ("gguf", None, 7)
-
-
 def test_the_shards_of_a_split_model_belong_together(tmp_path: Path) -> None:
     for number in (1, 2):
         (tmp_path / f"m[1]-0000{number}-of-00002.gguf").write_bytes(gguf(*PAIRS))
     (tmp_path / "m1-00001-of-00002.gguf").write_bytes(b"another")
     first = tmp_path / "m[1]-00001-of-00002.gguf"
     assert len(artifact_files(first)) == 2
-    assert describe(first).bytes == 2 * len(gguf(*PAIRS))
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("model.safetensors", "safetensors"),
-        ("genai_config.json", "onnx"),
-        ("rank0.engine", "tensorrt"),
-        ("pytorch_model-00001.bin", "pytorch"),
-        ("README.md", None),
-    ],
-)
-def test_a_folder_shows_its_format(tmp_path: Path, name: str, kind: str | None) -> None:
-    (tmp_path / name).write_bytes(b"12345")
-    assert format_of(tmp_path) == kind
-    assert describe(tmp_path).bytes == 5
 
 
 def test_the_checksum_is_that_of_the_bytes(tmp_path: Path) -> None:
