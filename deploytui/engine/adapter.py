@@ -1,18 +1,20 @@
 """What most adapters share: defaults, the interpreter, probes of packages, and the words for what is missing."""
 
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from deploytui.engine.environments import chosen_interpreter
 from deploytui.engine.failures import explain_log
-from deploytui.engine.protocol import Launch, Place, Probe, Probed
+from deploytui.engine.protocol import Capabilities, Launch, MetricNames, Place, PreparationPlan, Probe, Probed
 from deploytui.engine.version import wrong_version
-from deploytui.profile.places import user_path
 from deploytui.profile.schema import Candidate
 from deploytui.record.facts import EngineFacts, Failure
 
 LOOPBACK = "127.0.0.1"
+THIS_NODE = "on this node"
+NOT_RUN = "can't be run: "
+"""In the error of a probe whose interpreter is not there, or is none."""
 
 
 class Adapter:
@@ -25,6 +27,9 @@ class Adapter:
     formats: frozenset[str] = frozenset()
     health_path: str | None = "/health"
     readback_paths: tuple[str, ...] = ("/v1/models",)
+    capabilities = Capabilities()
+    metrics: MetricNames | None = None
+    memory_path: str | None = None
 
     def objection(self, candidate: Candidate) -> Failure | None:
         """What in the candidate's configuration this engine can't take."""
@@ -46,8 +51,16 @@ class Adapter:
         """Fields each request needs for this engine."""
         return {}
 
+    def preparation(self, candidate: Candidate, source_format: str | None) -> PreparationPlan | None:
+        """What has to be done to a model of that format first."""
+        return None
+
     def readback(self, facts: EngineFacts, answers: Mapping[str, Any]) -> EngineFacts:
         """The facts with what the running engine tells."""
+        return facts
+
+    def readlog(self, facts: EngineFacts, log: Iterable[str]) -> EngineFacts:
+        """The facts with what its log tells beside."""
         return facts
 
     def explain(self, log: Iterable[str]) -> Failure | None:
@@ -55,9 +68,9 @@ class Adapter:
         return explain_log(log)
 
 
-def interpreter(candidate: Candidate) -> str:
-    """The interpreter the candidate's engine runs in: its own, else ours."""
-    return str(user_path(candidate.python)) if candidate.python else sys.executable
+def interpreter(candidate: Candidate, *environments: str) -> str:
+    """The interpreter the engine runs in: the candidate's own, else one that `setup-engine` made, else ours."""
+    return chosen_interpreter(candidate, *environments)
 
 
 def host_script(name: str) -> str:
@@ -77,7 +90,11 @@ def loopback_url(port: int) -> str:
 
 def not_here(title: str, where: str, probed: Probed, fix: str) -> Failure:
     """The failure of an engine that was not found."""
-    return Failure(kind="not_installed", what=f"{title} is not installed in {where}.", why=probed.error, fix=fix)
+    if NOT_RUN in probed.error:
+        what = f"The interpreter {where}, where {title} is looked for, can't be run."
+        return Failure(kind="not_installed", what=what, why=probed.error, fix="Correct python, or leave it out.")
+    place = where if where == THIS_NODE else f"in {where}"
+    return Failure(kind="not_installed", what=f"{title} is not installed {place}.", why=probed.error, fix=fix)
 
 
 def broken_here(title: str, where: str, probed: Probed) -> Failure:
@@ -102,14 +119,3 @@ def common_judgement(title: str, where: str, candidate: Candidate, probed: Probe
 def misfit(what: str, fix: str) -> Failure:
     """A configuration that makes no sense for its engine."""
     return Failure(kind="invalid_config", what=what, fix=fix)
-
-
-def no_containers(candidate: Candidate) -> Failure | None:
-    """The failure of a candidate that asks for a container image: running it outside would be another candidate."""
-    if candidate.container is None:
-        return None
-    return Failure(
-        kind="no_adapter",
-        what=f"Engines are not run in containers yet; the candidate asks for {candidate.container.image}.",
-        fix='Start the container yourself and measure its endpoint with engine = "openai" and base_url.',
-    )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from deploytui.engine.adapter import misfit, no_containers
+from deploytui.engine.adapter import misfit
 from deploytui.engine.protocol import Place
 from deploytui.profile.schema import Candidate, Settings
 from deploytui.record.facts import Failure
@@ -16,6 +16,9 @@ ALL_LAYERS = 999
 """More layers than any model has."""
 
 CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
+
+SETTINGS = frozenset({"max_model_len", "max_num_seqs", "prefix_cache", "kv_cache_dtype", "threads", "gpu_layers"})
+"""The normalised settings it has a word for."""
 
 NO_WORD: dict[str, str] = {
     "memory_share": "memory is given by gpu_layers, max_model_len and max_num_seqs",
@@ -94,18 +97,35 @@ def binary_options(candidate: Candidate, slots: Slots) -> Iterator[str]:
         yield from ("--cache-type-k", kind, "--cache-type-v", kind)
 
 
+def bindings_options(candidate: Candidate, place: Place) -> tuple[str, ...]:
+    """The settings as options of our host round llama_cpp, which has one slot."""
+    settings = candidate.settings
+    tokens = slots_for(candidate, place).tokens
+    options: list[str] = ["--max-model-len", str(tokens)]
+    if candidate.device is not None:
+        options += ("--device", candidate.device)
+    if settings.threads is not None:
+        options += ("--threads", str(settings.threads))
+    if (layers := layers_on_gpu(candidate)) is not None:
+        options += ("--gpu-layers", str(layers))
+    if (kind := cache_type(settings)) is not None:
+        options += ("--cache-type", kind)
+    return (*options, *(("--no-prefix-cache",) if settings.prefix_cache is False else ()))
+
+
 def objection(candidate: Candidate, *, is_binary: bool) -> Failure | None:
     """The first thing in a candidate that llama.cpp can't take; None when it can take all."""
     return next(_objections(candidate, is_binary=is_binary), None)
 
 
 def _objections(candidate: Candidate, *, is_binary: bool) -> Iterator[Failure]:
-    if failure := no_containers(candidate):
-        yield failure
     if candidate.base_url is not None:
         yield misfit("base_url belongs to an endpoint that runs already.", 'Use engine = "openai", or remove base_url.')
     if candidate.model is None:
         yield misfit("The candidate names no model.", "Set model to the path of a GGUF file.")
+    if candidate.trust_remote_code or candidate.allow_pickle:
+        name = "trust_remote_code" if candidate.trust_remote_code else "allow_pickle"
+        yield misfit(f"A GGUF file holds no code: {name} does not apply to llama.cpp.", f"Remove {name}.")
     if candidate.command is not None and candidate.python is not None:
         yield misfit("command and python are both set, and only one can start the server.", "Remove one of the two.")
     if candidate.command == ():

@@ -14,12 +14,13 @@ BUILT_IN: dict[str, str] = {
     "llamacpp": "deploytui.engine.llamacpp:LlamaCpp",
     "openai": "deploytui.engine.openai:OpenAI",
     "mock": "deploytui.engine.mock:Mock",
-    "vllm": "deploytui.engine.pending:vllm",
-    "sglang": "deploytui.engine.pending:sglang",
-    "tensorrt-llm": "deploytui.engine.pending:tensorrt_llm",
-    "transformers": "deploytui.engine.pending:transformers",
-    "tgi": "deploytui.engine.pending:tgi",
-    "onnxruntime-genai": "deploytui.engine.pending:onnxruntime_genai",
+    "vllm": "deploytui.engine.vllm:Vllm",
+    "sglang": "deploytui.engine.sglang:Sglang",
+    "tensorrt-llm": "deploytui.engine.tensorrt_llm:TensorRtLlm",
+    "transformers": "deploytui.engine.transformers:Transformers",
+    "tgi": "deploytui.engine.tgi:Tgi",
+    "onnxruntime-genai": "deploytui.engine.onnxruntime_genai:OnnxRuntimeGenAI",
+    "command": "deploytui.engine.command:Command",
 }
 """Name → a callable without arguments that gives the engine; here too, so that a source tree works uninstalled."""
 

@@ -6,7 +6,10 @@ from deploytui.record.words import FailureKind
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """A line that holds `mark` and matches `pattern`, once a line with `after` was seen; groups fill the texts."""
+    """A line that holds `mark` and matches `pattern`; its groups fill the texts.
+
+    With `after` it counts only once a line with that was seen, with `until` no more once a line with that came behind.
+    """
 
     mark: str
     kind: FailureKind
@@ -14,8 +17,13 @@ class Rule(Struct, frozen=True, kw_only=True):
     fix: str
     pattern: str = ""
     after: str = ""
+    until: str = ""
 
 
-def rules(kind: FailureKind, what: str, fix: str, *marks: str, pattern: str = "", after: str = "") -> tuple[Rule, ...]:
+def rules(
+    kind: FailureKind, what: str, fix: str, *marks: str, pattern: str = "", after: str = "", until: str = ""
+) -> tuple[Rule, ...]:
     """One rule for each mark."""
-    return tuple(Rule(mark=mark, kind=kind, what=what, fix=fix, pattern=pattern, after=after) for mark in marks)
+    return tuple(
+        Rule(mark=mark, kind=kind, what=what, fix=fix, pattern=pattern, after=after, until=until) for mark in marks
+    )

@@ -1,10 +1,12 @@
-"""Lines of engines that can't run here at all: a broken installation, the device, the model's kind."""
+"""Lines of engines that can't run here at all: a broken installation, the device, the build of a plan."""
 
 from deploytui.engine.rule import Rule, rules
 
 _NO_GPU = 'Run it where a GPU is visible, or ask for device = "cpu" with a build for CPUs.'
 _REINSTALL = "Install the engine again in an environment of its own."
-_DAMAGED = "Fetch the file again and compare its checksum."
+_ONE_CUDA = "Install the engine, torch and CUDA libraries of one CUDA version in an environment of its own."
+_ANOTHER_BUILD = "Take a build of the engine for this system, or run it in a container."
+_REBUILD = "Build the plan again with the TensorRT that is installed here."
 
 BROKEN: tuple[Rule, ...] = (
     *rules(
@@ -34,105 +36,134 @@ DEVICE: tuple[Rule, ...] = (
         "Found no NVIDIA driver on your system",
         "Cuda interface not available",
         "no CUDA-capable device is detected",
-        "CUDA driver version is insufficient",
+        "No CUDA GPUs are available",
         "libcuda.so.1: cannot open shared object file",
+        "CUDA is not available",
+        "needs a GPU that torch can use",
+        pattern=r"^(?!.*(ggml_cuda_init|WARN|warning))",
     ),
     *rules(
         "wrong_device",
         "The engine plan was built for a GPU of compute capability {built}; this one has {here}.",
-        "Build the plan on this GPU, or choose the GPU it was built for.",
+        "Build the plan on this GPU, or choose the GPU it was built for with devices.",
         "incompatible device",
         pattern=r"expecting compute (?P<built>[\d.]+) got compute (?P<here>[\d.]+)",
     ),
     *rules(
         "wrong_version",
+        "The engine plan has the serialisation version {built}; TensorRT here reads {here}.",
+        _REBUILD,
+        "Serialized Engine Version",
+        pattern=r"Current Version: (?P<here>[\w.]+), Serialized Engine Version: (?P<built>[\w.]+)",
+    ),
+    *rules(
+        "wrong_version",
         "The engine plan was built with another TensorRT version.",
-        "Build the plan again with the TensorRT that is installed here.",
+        _REBUILD,
         "Version tag does not match",
         "serialization version",
         "Serialization assertion",
+        "Engine version mismatch",
+        "engine plan file is not compatible with this version of TensorRT",
+    ),
+    *rules(
+        "invalid_config",
+        "The engine plan was built for {built} ranks, and {here} were started.",
+        "Set tensor_parallel times pipeline_parallel to {built}, or build the plan again.",
+        "Engine world size",
+        pattern=r"Engine world size \((?P<built>\d+)\) != Runtime world size \((?P<here>\d+)\)",
+    ),
+    *rules(
+        "invalid_config",
+        "The engine plan was built for another number of GPUs than were started.",
+        "Set tensor_parallel and pipeline_parallel to what the plan was built for, or build the plan again.",
+        "MPI worldSize is expected to be equal to tp*pp",
+    ),
+    *rules(
+        "unsupported_dtype",
+        "The GPU has no {dtype}: its compute capability is {here}, and {needed} is needed.",
+        'Use dtype = "float16", or a GPU of a newer generation.',
+        "is only supported on GPUs with compute capability",
+        pattern=r"(?P<dtype>\S+) is only supported on GPUs with compute capability of at least (?P<needed>[\d.]*\d)"
+        r".*has compute capability (?P<here>[\d.]*\d)",
     ),
     *rules(
         "unsupported_dtype",
         "The GPU has no {dtype}.",
         'Use dtype = "float16", or a GPU of a newer generation.',
         "is only supported on GPUs with compute capability",
-        pattern=r"(?P<dtype>\S+) is only supported on GPUs with compute capability",
+        "not supported on this GPU",
+        pattern=r"(?i)(?P<dtype>\S+) is (only supported on GPUs with compute capability|not supported on this GPU)",
+    ),
+    *rules(
+        "unsupported_dtype",
+        "The GPU has no {dtype}.",
+        "Use another dtype or kv_cache_dtype, or a GPU of a newer generation.",
+        "not supported in this architecture",
+        "requires compute capability",
+        pattern=r"(?i)(?P<dtype>fp8\w*|float8\w*|bf16|bfloat16|fp4|nvfp4|mxfp4)",
+    ),
+    *rules(
+        "wrong_device",
+        "The engine's attention needs a newer GPU.",
+        "Choose another attention in args, or a GPU of a newer generation.",
+        "FlashAttention only supports Ampere GPUs or newer",
+        "FlashInfer requires GPUs with sm",
+    ),
+)
+
+LIBRARIES: tuple[Rule, ...] = (
+    *rules(
+        "broken_install",
+        "The engine was built for CUDA {cuda}, whose lib{library} is not here.",
+        _ONE_CUDA,
+        "cannot open shared object file",
+        pattern=r"lib(?P<library>cudart|cublas|cublasLt|nvrtc|nvJitLink)\.so\.(?P<cuda>\d+)",
     ),
     *rules(
         "broken_install",
         "The engine was built for another CUDA runtime.",
-        "Install the engine, torch and CUDA libraries of one CUDA version in an environment of its own.",
+        _ONE_CUDA,
         "cannot open shared object file",
         "undefined symbol",
-        pattern=r"lib(cudart|cublas|cudnn|nvrtc|nccl|cusparse|nvinfer|mpi)\S*|undefined symbol",
+        "version `GLIBCXX",
+        pattern=r"lib(cudart|cublas|cudnn|nvrtc|nccl|cusparse|nvinfer|cufft|curand)\S*|undefined symbol",
+    ),
+    *rules(
+        "broken_install",
+        "The engine was built for a newer system: it needs {library}.",
+        _ANOTHER_BUILD,
+        "version `GLIBC",
+        pattern=r"version `(?P<library>GLIBC\w*_[\d.]+)' not found",
+    ),
+    *rules(
+        "broken_install",
+        "The engine lacks the library {library}.",
+        "Install it, or put its folder in LD_LIBRARY_PATH in env.",
+        "cannot open shared object file",
+        pattern=r"(?P<library>lib[\w+.-]+\.so[\d.]*): cannot open shared object file",
+    ),
+    *rules(
+        "broken_install",
+        "The program is for another kind of machine.",
+        _ANOTHER_BUILD,
+        "Exec format error",
+        "Illegal instruction",
+        pattern=r"Exec format error|Illegal instruction( \(core dumped\))?$",
+    ),
+    *rules(
+        "broken_install",
+        "The engine compiles parts of itself and finds no compiler.",
+        "Install a C compiler or the CUDA toolkit, or set cuda_graphs = false where that avoids it.",
+        "Failed to find C compiler",
+        "Could not find nvcc",
+        "nvcc: not found",
+        "CUDA_HOME environment variable is not set",
+        "Ninja is required to load C++ extensions",
     ),
 )
 
-MODEL: tuple[Rule, ...] = (
-    *rules(
-        "corrupt",
-        "The file names no model architecture: it is no text model, or it is damaged.",
-        _DAMAGED,
-        "unknown model architecture: ''",
-    ),
-    *rules(
-        "unsupported_arch",
-        "This build of llama.cpp does not know the architecture {arch}.",
-        "Use a newer llama.cpp, or a model of an architecture it knows.",
-        "unknown model architecture",
-        "unsupported model architecture",
-        pattern=r"model architecture:? '(?P<arch>[^']+)'",
-    ),
-    *rules(
-        "unsupported_arch",
-        "This build of llama.cpp does not know the model's tokenizer.",
-        "Use a newer llama.cpp.",
-        "unknown pre-tokenizer type",
-        "unknown tokenizer",
-    ),
-    *rules(
-        "unsupported_format",
-        "The file is GGUF version {found}; this build of llama.cpp reads up to {known}.",
-        "Use a newer llama.cpp.",
-        "this GGUF file is version",
-        pattern=r"version (?P<found>\d+) but this software only supports up to version (?P<known>\d+)",
-    ),
-    *rules(
-        "unsupported_quant",
-        "The file holds tensors of a type this build of llama.cpp does not know.",
-        "Use a newer llama.cpp, or another quantisation.",
-        "has invalid ggml type",
-    ),
-    *rules(
-        "unsupported_quant",
-        "The quantisation asked for is not the one of the checkpoint.",
-        "Leave quantization out, so that the checkpoint's own is used.",
-        "does not match the quantization method specified",
-        "Cannot find the config file for",
-    ),
-    *rules(
-        "unsupported_arch",
-        "The installed Transformers does not know the model's type.",
-        "Install a Transformers that knows it in the engine's environment.",
-        "does not recognize this architecture",
-    ),
-    *rules(
-        "unsupported_arch",
-        "The engine has no such model class.",
-        "Use a newer engine, or another one.",
-        "are not supported for now",
-        "Cannot find model module",
-        "Unsupported model_type in config.json",
-        "is not currently supported.",
-    ),
-    *rules(
-        "unsupported_arch",
-        "Transformers can't read GGUF files of this architecture.",
-        "Serve the GGUF file with llama.cpp.",
-        "GGUF model with architecture",
-        pattern="is not supported yet",
-    ),
+PLACEHOLDER: tuple[Rule, ...] = (
     *rules(
         "not_installed",
         "Only the placeholder of the package is here: the vendor's index could not be reached.",

@@ -4,6 +4,7 @@ Run by path, in a session of its own: `python -I -S keeper.py`. JSON lines, both
 
 In:   {"argv": [...], "env": {...}, "cwd": null, "log": path, "tail": path, "grace_s": 10.0}     the order, first
       {"do": "stop"}     SIGTERM, the grace, SIGKILL                 {"do": "kill"}     SIGKILL at once
+      (with "secrets" in the order, a list of texts, the logs hold a sign in their place)
       end of file: whoever gave the order is dead; a stop with a short grace
 Out:  {"event": "started", "pid": 1, "start_time": 2}                start time as in /proc, null where there is none
       {"event": "failed", "errno": 2, "message": "..."}              nothing was started
@@ -150,7 +151,7 @@ class Keeper:
     def start(self, order: dict[str, Any]) -> None:
         """Start the engine and its log; tells when that can't be."""
         try:
-            self.log = Log(order["log"], order["tail"])
+            self.log = Log(order["log"], order["tail"], order.get("secrets") or ())
             self.grace_s = float(order.get("grace_s", self.grace_s))
             self.pipe, output = os.pipe()
             os.set_blocking(self.pipe, False)
@@ -187,6 +188,8 @@ class Keeper:
             self.selector.unregister(self.pipe)
             os.close(self.pipe)
             self.pipe = -1
+            if self.log is not None:
+                self.log.end()
 
     def reap(self) -> bool:
         """Collect the dead; False when no child is left, adopted ones included."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 HEAD_BYTES = 16 << 20
 TAIL_BYTES = 8 << 20
 FULL = b"[deploytui] this log is full; what follows is in %s, what fell out of that in its .1\n"
 LOST = b"\n[deploytui] %d bytes of output are missing here: they could not be written\n"
+HIDDEN = "…".encode()
+"""What stands in the place of a secret."""
 SPARE_BYTES = 512
 """Room kept for our own lines [B]."""
 
@@ -64,16 +67,57 @@ class Sink:
         self.size = 0
 
 
+class Mask:
+    """Puts a sign in the place of secrets, also where one comes in two reads; what may be one's beginning waits."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self.secrets = sorted({secret.encode() for secret in secrets if secret}, key=len, reverse=True)
+        self.held = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """What can be written now."""
+        if not self.secrets:
+            return data
+        data = self.held + data
+        for secret in self.secrets:
+            data = data.replace(secret, HIDDEN)
+        cut = len(data) - max(begun(data, secret) for secret in self.secrets)
+        self.held = data[cut:]
+        return data[:cut]
+
+    def rest(self) -> bytes:
+        """What still waits, when nothing more will come."""
+        held, self.held = self.held, b""
+        return held
+
+
+def begun(data: bytes, secret: bytes) -> int:
+    """How many bytes at the end are the beginning of the secret."""
+    longest = min(len(data), len(secret) - 1)
+    return next((size for size in range(longest, 0, -1) if data.endswith(secret[:size])), 0)
+
+
 class Log:
     """The first 16 MiB of the output in one file, the last 4 to 8 MiB of the rest in two halves."""
 
-    def __init__(self, head: str, tail: str) -> None:
+    def __init__(self, head: str, tail: str, secrets: Iterable[str] = ()) -> None:
+        self.mask = Mask(secrets)
         self.head, self.tail, self.full = Sink(head, HEAD_BYTES), Sink(tail, TAIL_BYTES // 2), False
         self.at_line_start = True
         self.note = FULL % os.path.basename(os.fsencode(tail))
 
     def add(self, data: bytes) -> None:
-        """Put it where there is room; never raises for the disk."""
+        """Put it where there is room, without secrets; never raises for the disk."""
+        if data := self.mask.feed(data):
+            self.write(data)
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        if data := self.mask.rest():
+            self.write(data)
+
+    def write(self, data: bytes) -> None:
+        """Put it where there is room."""
         room = 0 if self.full else self.head.room()
         if self.full:
             self.add_last(data)

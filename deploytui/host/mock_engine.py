@@ -91,6 +91,8 @@ def main() -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     children = leave_children(said)
     log(f"mock engine {script.VERSION}, simulated, pid {os.getpid()}, {len(children)} children")
+    if said.log_env is not None:
+        log("Invalid user token. %s=%s" % (said.log_env, os.environ.get(said.log_env)))
     chatter(said.log_mb)
     fail_as_told(said)
     try:

@@ -8,7 +8,14 @@ import json
 from collections.abc import Awaitable
 from typing import Any, NamedTuple
 
-REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests"}
+REASONS = {
+    200: "OK",
+    400: "Bad Request",
+    401: "Unauthorized",
+    404: "Not Found",
+    422: "Unprocessable",
+    429: "Too Many Requests",
+}
 REASONS.update({500: "Internal Server Error", 503: "Service Unavailable"})
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import zlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 VERSION = "1.0"
+KEY = "DEPLOYTUI_API_KEY"
 TEMPLATE_TOKENS = 7
 DEFAULT_TOKENS = 16
 WORDS_TEXT = (
@@ -57,7 +59,7 @@ def options() -> argparse.ArgumentParser:
     add("--port", type=int, required=True, help="0 takes a free one and logs it")
     add("--host", default="127.0.0.1")
     add("--model", required=True, help="served name")
-    add("--api-key", help="answer 401 without it")
+    add("--api-key", default=os.environ.get(KEY) or None, help="answer 401 without it; default $%s" % KEY)
     add("--ttft-ms", type=float, default=0.0, help="from having a slot to the first token")
     add("--itl-ms", type=float, default=0.0, help="from token to token")
     add("--itl-slope-ms", type=float, default=0.0, help="added from token to token for each further running request")
@@ -80,6 +82,10 @@ def options() -> argparse.ArgumentParser:
     add("--fail-status", type=int, choices=(429, 500), default=500)
     add("--ignore-max", type=int, metavar="N", help="stop after N tokens, whatever was asked")
     add("--prefix-cache", action="store_true", help="a prompt seen before costs no prefill")
+    add("--context", type=int, metavar="N", help="prompts of more tokens are refused")
+    add("--crash-over-context", action="store_true", help="the process dies of them instead")
+    add("--queue", type=int, metavar="N", help="429 when every slot is taken and N requests wait")
+    add("--abort-leak", action="store_true", help="go on counting requests whose client left")
     add("--slots", type=int, metavar="N", help="requests served at once; more are queued")
     add("--answer-file", help="JSON: part of a prompt to the answer")
     add("--rubbish", action="store_true", help="one token again and again")
@@ -93,6 +99,7 @@ def options() -> argparse.ArgumentParser:
     add("--daemon", action="store_true", help="a double-forked descendant")
     add("--oom", action="store_true", help="log an out-of-memory failure and exit with 1")
     add("--fail-load", metavar="TEXT", help="log it and exit with 1")
+    add("--log-env", metavar="NAME", help="log a variable of the environment, as careless engines do")
     add("--log-mb", type=int, default=0, help="MiB of log at the start")
     add("--host-mb", type=int, default=0, help="MiB of memory to hold")
     return parser

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from deploytui.host import mock_http as http
     from deploytui.host import mock_script as script
+    from deploytui.host import mock_tgi as tgi
 else:
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     import mock_http as http
     import mock_script as script
+    import mock_tgi as tgi
 
 
 class CutError(Exception):
@@ -35,6 +37,8 @@ class Engine:
         self.seen: set[str] = set()
         self.started, self.asked, self.answered, self.running, self.waiting = time.monotonic(), 0, 0, 0, 0
         self.held = b"\1" * (said.host_mb << 20)
+        self.leaked = 0
+        """Requests whose client left and which it goes on counting."""
 
     @property
     def ready(self) -> bool:
@@ -75,9 +79,9 @@ def page(engine: Engine, path: str) -> bytes:
 def metrics(engine: Engine) -> str:
     """Gauges in Prometheus text."""
     figures = {
-        "requests_running": engine.running,
+        "requests_running": engine.running + engine.leaked,
         "requests_waiting": engine.waiting,
-        "kv_cache_usage": min(1.0, engine.running / (engine.said.slots or 64)),
+        "kv_cache_usage": min(1.0, (engine.running + engine.leaked) / (engine.said.slots or 64)),
     }
     return "".join(f"# TYPE mock:{name} gauge\nmock:{name} {value}\n" for name, value in figures.items())
 
@@ -116,11 +120,15 @@ async def dispatch(engine: Engine, request: http.Request, reply: http.Reply) -> 
     if request.method == "GET":
         reply.writer.write(page(engine, request.path))
         return
-    if request.path not in ("/v1/chat/completions", "/v1/completions"):
+    if request.path not in ("/v1/chat/completions", "/v1/completions", *tgi.PATHS):
         raise script.RefusalError(404, f"no such path: {request.path}")
     ask = understood(engine, request)
     request_id = request.headers.get("x-request-id") or f"mock-{engine.asked}"
-    await (stream if ask.stream else complete)(engine, ask, reply, request_id)
+    answer = complete if not ask.stream else generate if request.path in tgi.PATHS else stream
+    if request.path == "/generate":
+        await reply.send(http.whole(200, tgi.answer(ask, engine.said, engine.answers)))
+    else:
+        await answer(engine, ask, reply, request_id)
     engine.answered += 1
     if engine.answered == said.crash_after_requests:
         await reply.writer.drain()
@@ -137,11 +145,26 @@ def understood(engine: Engine, request: http.Request) -> script.Ask:
         raise script.RefusalError(400, f"the body is not JSON: {error}") from error
     if not isinstance(body, dict):
         raise script.RefusalError(400, "the body is not an object")
-    ask = script.read_ask(body, chat=request.path == "/v1/chat/completions", model=engine.said.model)
+    if request.path in tgi.PATHS:
+        ask = tgi.read_ask(body, stream=request.path == "/generate_stream")
+    else:
+        ask = script.read_ask(body, chat=request.path == "/v1/chat/completions", model=engine.said.model)
     engine.asked += 1
+    check_room(engine, ask)
     if engine.said.fail_every and engine.asked % engine.said.fail_every == 0:
         raise script.RefusalError(engine.said.fail_status, "simulated failure")
     return ask
+
+
+def check_room(engine: Engine, ask: script.Ask) -> None:
+    """RefusalError for a prompt that is too long or a queue that is full; the end of all, where that was told."""
+    said = engine.said
+    if said.context is not None and ask.prompt_tokens > said.context:
+        if said.crash_over_context:
+            crash()
+        raise script.RefusalError(400, f"the prompt has {ask.prompt_tokens} tokens, the context {said.context}")
+    if said.queue is not None and engine.waiting >= said.queue and engine.slots.locked():
+        raise script.RefusalError(429, "Model is overloaded")
 
 
 @asynccontextmanager
@@ -155,6 +178,9 @@ async def slot(engine: Engine, ask: script.Ask, reply: http.Reply) -> AsyncItera
     engine.running += 1
     try:
         yield
+    except ConnectionError:
+        engine.leaked += engine.said.abort_leak
+        raise
     finally:
         engine.running -= 1
         engine.slots.release()
@@ -201,6 +227,21 @@ async def stream(engine: Engine, ask: script.Ask, reply: http.Reply, request_id:
             await perform(beat, shared, reply)
     if engine.said.done:
         await reply.line("data: [DONE]")
+    await reply.send(b"0\r\n\r\n")
+
+
+async def generate(engine: Engine, ask: script.Ask, reply: http.Reply, request_id: str) -> None:
+    """Answer event by event as Text Generation Inference does on its own endpoint."""
+    plan = list(tgi.beats(ask, engine.said, engine.answers))
+    await reply.head(request_id)
+    async with slot(engine, ask, reply):
+        due, before = first_at(engine, engine.cached(ask)), 0
+        for beat in plan:
+            due, before = await pace(engine, ask, reply, due, beat.due - before), beat.due
+            if beat.act in ("event", "error"):
+                await reply.line("data:" + json.dumps(beat.event))
+            else:
+                await perform(beat, {}, reply)
     await reply.send(b"0\r\n\r\n")
 
 

@@ -136,8 +136,10 @@ def ask_version(argv: list[str], answer: dict[str, Any]) -> None:
 
 
 def make_calls(options: argparse.Namespace, answer: dict[str, Any]) -> None:
-    """Call into the engine; what it raises is the answer's error."""
+    """Call into the engine; what it raises is the answer's error. A module that is not there is not called."""
     for target in options.call:
+        if module_origin(target.partition(":")[0]) is None:
+            continue
         try:
             answer["detail"].setdefault("calls", {})[target] = called(target)
         except Exception as error:  # noqa: BLE001 - an engine may raise anything while it is imported

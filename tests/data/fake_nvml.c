@@ -1,6 +1,7 @@
 /* A stand-in for libnvidia-ml.so.1. Its state is the text file that FAKE_NVML_STATE names, read again on each call:
    lines `<gpu> <key> <value>`, gpu -1 for the library itself, 32 + 8 * gpu + n for the n-th MIG slice of a gpu.
-   `err_<call>` makes that call return an NVML error, `error` all calls on the device, `block_s` delays it. */
+   `err_<call>` makes that call return an NVML error, `error` all calls on the device, `block_s` delays it.
+   `pid0` to `pid7` are the processes on a device, `pid_memory0` to `pid_memory7` what each holds (-1: not told). */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,8 +118,8 @@ Result nvmlDeviceGetEnforcedPowerLimit(Device device, unsigned *milliwatts) {
 }
 Result nvmlDeviceGetCudaComputeCapability(Device device, int *major, int *minor) {
     int gpu; Result error = enter(device, "err_capability", &gpu);
-    *major = 9;
-    *minor = 0;
+    *major = (int)value(gpu, "major", 9);
+    *minor = (int)value(gpu, "minor", 0);
     return error;
 }
 Result nvmlDeviceGetMigMode(Device device, unsigned *current, unsigned *pending) {
@@ -132,4 +133,27 @@ Result nvmlDeviceGetMigDeviceHandleByIndex(Device device, unsigned place, Device
     if (!error && (long long)place >= value(gpu, "slices", 0)) error = NOT_FOUND;
     if (!error) *slice = handle(32 + 8 * gpu + (int)place);
     return error;
+}
+typedef struct { unsigned pid; u64 memory; unsigned instance, compute; } Process;
+static Result processes(Device device, unsigned *room, Process *list, const char *call, const char *pids) {
+    int gpu; Result error = enter(device, call, &gpu);
+    unsigned found = 0;
+    for (int place = 0; place < 8 && !error; place++) {
+        char key[32], memory[32];
+        snprintf(key, sizeof key, "%s%d", pids, place);
+        snprintf(memory, sizeof memory, "pid_memory%d", place);
+        long long pid = value(gpu, key, 0);
+        if (!pid) continue;
+        if (list && found < *room) list[found] = (Process){(unsigned)pid, (u64)value(gpu, memory, -1), ~0u, ~0u};
+        found++;
+    }
+    if (!error && found > (list ? *room : 0)) error = 7;
+    *room = found;
+    return error;
+}
+Result nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned *room, Process *list) {
+    return processes(device, room, list, "err_processes", "pid");
+}
+Result nvmlDeviceGetGraphicsRunningProcesses_v3(Device device, unsigned *room, Process *list) {
+    return processes(device, room, list, "err_graphics", "graphics_pid");
 }

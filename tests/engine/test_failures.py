@@ -1,8 +1,10 @@
+import sys
 from pathlib import Path
 
 import pytest
 
-from deploytui.engine.failures import RULES, WHY_LENGTH, explain_exit, explain_log, status_of
+from deploytui.engine.cause import WHY_LENGTH
+from deploytui.engine.failures import RULES, explain_exit, explain_log, status_of
 
 LOGS = Path(__file__).parent.parent / "data" / "logs"
 
@@ -101,15 +103,21 @@ def test_a_log_of_a_run_that_went_well_explains_nothing(folder: str, name: str) 
     assert explain_log(lines(folder, name)) is None
 
 
-def test_start_up_logs_of_engines_that_serve_explain_nothing() -> None:
-    found = sorted(LOGS.glob("*/startup*.log"))
-    assert len(found) >= 4
-    assert [path for path in found if explain_log(path.read_text("utf-8", "replace").splitlines())] == []
+def test_logs_of_engines_that_serve_explain_nothing_and_neither_do_those_of_killed_ones() -> None:
+    found = sorted([*LOGS.glob("*/startup*.log"), *LOGS.glob("*/killed*.log")])
+    assert len(found) >= 7
+    served = {path: path.read_text("utf-8", "replace").partition("Subprocess scheduler_0")[0] for path in found}
+    assert [path for path, text in served.items() if explain_log(text.splitlines())] == []
 
 
-def test_every_recorded_failure_is_looked_at() -> None:
-    known = {(folder, name) for folder, name, *_ in KNOWN} | set(RAN_WELL)
-    assert {(path.parent.name, path.stem) for path in LOGS.glob("*/err_*.log")} <= known
+def test_every_recorded_failure_is_looked_at_and_recognised(capsys: pytest.CaptureFixture[str]) -> None:
+    known = {(folder, name) for folder, name, *_ in KNOWN}
+    found = {(path.parent.name, path.stem) for path in LOGS.glob("*/err_*.log")} - set(RAN_WELL)
+    recognised = [each for each in found if explain_log(lines(*each))]
+    with capsys.disabled():
+        sys.stdout.write(f"\nrecognised {len(recognised)} of {len(found)} recorded failures\n")
+    assert found <= known
+    assert len(recognised) == len(found)
 
 
 def test_the_numbers_of_the_engine_become_the_remedy() -> None:
@@ -224,6 +232,33 @@ def test_death_by_signal_is_told_with_the_last_words() -> None:
     assert failure.what == "The engine died by signal 9 (SIGKILL) while loading."
     assert failure.why == "loading tensors"
     assert "dmesg" in failure.fix
+
+
+def test_a_part_that_died_is_told_with_its_name_and_how() -> None:
+    killed = explain_log(lines(SGLANG, "startup"))  # its scheduler was killed in the end
+    assert killed is not None
+    assert killed.what == "The engine's scheduler_0 was killed, and its server ended itself for it."
+    fault = explain_log(
+        ["Subprocess detokenizer (pid=7) crashed with exit code -11. Triggering SIGQUIT for cleanup..."]
+    )
+    assert fault is not None
+    assert fault.what == "The engine's detokenizer died by signal 11, and its server ended itself for it."
+
+
+def test_warnings_of_python_are_no_last_words() -> None:
+    killed = lines(SGLANG, "killed_server")
+    assert "warnings.warn(" in killed[-1]
+    assert explain_exit(None, 9, killed).why.endswith('"GET /metrics HTTP/1.1" 200 OK')
+
+
+def test_death_by_signal_prefers_the_last_error_to_routine_and_blames_no_memory_unasked() -> None:
+    routine = ['INFO: 127.0.0.1 - "GET /metrics HTTP/1.1" 200 OK'] * 3
+    said = ["(EngineCore pid=7) ERROR 11-30 20:00:00 [core.py:12] RuntimeError: shm broadcast gone", *routine]
+    assert explain_exit(None, 9, said).why == said[0]
+    assert explain_exit(None, 9, routine).why == routine[0]
+    assert explain_exit(None, 9, ["Traceback (most recent call last):", "ValueError: x", "bye"]).why == "ValueError: x"
+    fix = explain_exit(None, 9, routine).fix
+    assert fix.index("by a user") < fix.index("memory")
 
 
 def test_a_negative_exit_code_is_a_signal() -> None:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from deploytui.engine.llamacpp import LlamaCpp
 from deploytui.engine.protocol import Place, Probed
-from deploytui.profile.schema import Candidate, Container, Settings
+from deploytui.profile.schema import Candidate, Settings
 from deploytui.record.facts import EngineFacts
 
 ENGINE = LlamaCpp()
@@ -103,7 +103,8 @@ def test_cuda_puts_all_layers_on_the_gpu_and_cpu_hides_it() -> None:
         ({"base_url": "http://127.0.0.1:1"}, "invalid_config"),
         ({"command": ("a",), "python": "b"}, "invalid_config"),
         ({"command": ()}, "invalid_config"),
-        ({"container": Container(image="llama")}, "no_adapter"),
+        ({"trust_remote_code": True}, "invalid_config"),
+        ({"allow_pickle": True}, "invalid_config"),
     ],
 )
 def test_what_llamacpp_can_not_take_is_refused_before_launch(changes: dict[str, Any], kind: str) -> None:

@@ -101,7 +101,13 @@ def test_it_serves_until_sigterm_also_with_an_older_package(tmp_path: Path) -> N
     assert code in (0, -signal.SIGTERM)
 
 
-@pytest.mark.parametrize("name", ["probe.py", "serve_xllamacpp.py"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("probe.py", "probe_onnx_cuda.py", "serve_xllamacpp.py"),
+        *("serve_llama_cpp.py", "serve_onnx.py", "serve_onnx_batch.py"),
+    ],
+)
 def test_scripts_that_run_anywhere_use_no_syntax_newer_than_3_9(name: str) -> None:
     text = Path(host_script(name)).read_text(encoding="utf-8")
     assert ast.parse(text, feature_version=(3, 9)).body
