@@ -12,31 +12,11 @@ import anyio.to_thread
 from msgspec import Struct
 
 from deploytui.artifact.embedded import EMBEDDED, cached_path
-from deploytui.check.probe import run_probe
-from deploytui.engine.registry import engine_names, load_engine
-from deploytui.errors import ProfileError
-from deploytui.profile.schema import Candidate
-from deploytui.record.facts import Environment, Failure
+from deploytui.check.doctor_engines import EngineFound, found_engines
+from deploytui.check.environments import EngineEnvironment, found_environments
+from deploytui.record.facts import Environment
 from deploytui.telemetry.environment import read_environment
 from deploytui.telemetry.host import cpu_quota, memory_limit
-
-PROBES_AT_ONCE = 4
-
-
-class EngineFound(Struct, frozen=True, kw_only=True):
-    """One engine in one interpreter."""
-
-    engine: str
-    title: str
-    python: str
-    found: bool
-    version: str | None = None
-    usable: bool = False
-    """Whether a candidate could be launched with it here."""
-    failure: Failure | None = None
-    """Why not; None when it is usable."""
-    program: str | None = None
-    """The binary, for engines that are not a package."""
 
 
 class Terminal(Struct, frozen=True, kw_only=True):
@@ -74,6 +54,8 @@ class DoctorReport(Struct, frozen=True, kw_only=True):
     visible_devices: str | None
     """CUDA_VISIBLE_DEVICES; None when it is not set."""
     engines: tuple[EngineFound, ...]
+    environments: tuple[EngineEnvironment, ...]
+    """What `setup-engine` has made here."""
     terminal: Terminal
     pip: bool
     """Whether our interpreter can download the embedded model."""
@@ -83,61 +65,22 @@ class DoctorReport(Struct, frozen=True, kw_only=True):
 
 
 async def doctor(pythons: Sequence[str], cache_dir: Path) -> DoctorReport:
-    """Look at this node, at our interpreter and at each of the named ones."""
-    engines = await _engines((None, *dict.fromkeys(pythons)))
+    """Look at this node, at our interpreter, at each of the named ones and at the environments of `setup-engine`."""
+    made = await anyio.to_thread.run_sync(found_environments)
     environment = await anyio.to_thread.run_sync(read_environment)
+    engines = await found_engines(pythons, made, environment.gpu_missing)
     return DoctorReport(
         environment=environment,
         cpu_quota=cpu_quota(),
         memory_limit_bytes=memory_limit(),
         visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES"),
         engines=engines,
+        environments=tuple(environment for _, environment in made),
         terminal=terminal(os.environ),
         pip=find_spec("pip") is not None,
         cache_dir=str(cache_dir),
         cache_free_bytes=_free_bytes(cache_dir),
         models=_models(cache_dir),
-    )
-
-
-async def _engines(pythons: Sequence[str | None]) -> tuple[EngineFound, ...]:
-    pairs = [(python, name) for python in pythons for name in engine_names()]
-    found: dict[tuple[str | None, str], EngineFound] = {}
-    room = anyio.CapacityLimiter(PROBES_AT_ONCE)
-
-    async def look(python: str | None, name: str) -> None:
-        async with room:
-            found[(python, name)] = await engine_in(python, name)
-
-    async with anyio.create_task_group() as tasks:
-        for python, name in pairs:
-            tasks.start_soon(look, python, name)
-    return tuple(found[pair] for pair in pairs)
-
-
-async def engine_in(python: str | None, name: str) -> EngineFound:
-    """One engine in one interpreter; None is ours. An adapter that can't be loaded is an engine that is not usable."""
-    where = python or sys.executable
-    try:
-        engine = load_engine(name)
-    except ProfileError as error:
-        failure = Failure(kind="broken_install", what=error.what, why=error.why, fix=error.fix)
-        return EngineFound(engine=name, title=name, python=where, found=False, failure=failure)
-    candidate = Candidate(name="doctor", engine=name, python=python)
-    probe = engine.probe(candidate)
-    if probe is None:
-        return EngineFound(engine=name, title=engine.title, python=where, found=True, usable=True)
-    probed = await run_probe(probe)
-    failure_ = engine.judge(candidate, probed)
-    return EngineFound(
-        engine=name,
-        title=engine.title,
-        python=where,
-        found=probed.found,
-        version=probed.version,
-        usable=failure_ is None,
-        failure=failure_,
-        program=probed.detail.get("program"),
     )
 
 

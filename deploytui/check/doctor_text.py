@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from deploytui.check.doctor import DoctorReport, EngineFound
-from deploytui.check.text import failure_details, plain, section, size, table
+from deploytui.check.doctor import DoctorReport
+from deploytui.check.doctor_engines import EngineFound
+from deploytui.check.text import plain, section, size, table
 from deploytui.record.facts import Gpu
 
 
@@ -16,7 +17,8 @@ def _lines(report: DoctorReport) -> Iterator[str]:
     yield from (plain(line) for line in table(list(_node(report))))
     yield from section("GPUs", _gpus(report))
     for python in dict.fromkeys(engine.python for engine in report.engines):
-        yield from section(f"Engines in {python}", _engines([e for e in report.engines if e.python == python]))
+        found = [engine for engine in report.engines if engine.python == python]
+        yield from section(_place(found[0], report), _engines(found))
     yield from section("Embedded models", _models(report))
     yield from section("Terminal", _terminal(report))
 
@@ -54,6 +56,13 @@ def _gpu(gpu: Gpu) -> str:
     return f"{gpu.index}  {gpu.name}  {total}  compute {gpu.compute_capability or 'unknown'}  {gpu.uuid}"
 
 
+def _place(engine: EngineFound, report: DoctorReport) -> str:
+    """An interpreter, and what `setup-engine` says of it."""
+    made = next((made for made in report.environments if made.name == engine.environment), None)
+    told = f" (setup-engine {made.name}, {size(made.bytes)}, of {made.date[:10]})" if made else ""
+    return f"Engines in {engine.python}{told}"
+
+
 def _engines(engines: list[EngineFound]) -> Iterator[str]:
     yield from table([(engine.engine, _state(engine), _words(engine)) for engine in engines])
 
@@ -68,7 +77,10 @@ def _words(engine: EngineFound) -> str:
         return told
     if engine.failure.kind == "no_adapter":
         return f'{told}, no adapter yet: attach to it with engine = "openai"'.lstrip(", ")
-    return " ".join(failure_details(engine.failure)) if not engine.found else engine.failure.what
+    if engine.found:
+        return engine.failure.what
+    why = " ".join(engine.failure.why.split())
+    return plain(f"{engine.failure.fix} ({why.rstrip('.')})" if why else engine.failure.fix)
 
 
 def _models(report: DoctorReport) -> Iterator[str]:

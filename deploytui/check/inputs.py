@@ -7,8 +7,9 @@ from deploytui.plan.dataset import parse_dataset
 from deploytui.plan.forecast import check_span
 from deploytui.plan.inputs import Inputs, check_inputs
 from deploytui.plan.trace import parse_trace
+from deploytui.profile.load_schema import TraceReplay
 from deploytui.profile.places import user_path
-from deploytui.profile.schema import Profile, TraceReplay
+from deploytui.profile.schema import Profile
 
 
 def read_inputs(profile: Profile, base_dir: Path) -> Inputs:

@@ -9,6 +9,7 @@ import anyio
 import msgspec
 from anyio.abc import ByteReceiveStream, Process
 
+from deploytui.engine.adapter import NOT_RUN
 from deploytui.engine.failures import last_words, signal_name
 from deploytui.engine.protocol import Probe, Probed
 
@@ -16,6 +17,7 @@ OUTPUT_LIMIT = 1 << 20
 """What is kept of each stream [bytes]; the rest is read and dropped, so that the probe never waits for us."""
 
 GRACE_S = 2.0
+CLEAN_S = 20.0
 
 _decoder = msgspec.json.Decoder(Probed)
 
@@ -27,7 +29,7 @@ async def run_probe(probe: Probe) -> Probed:
             probe.argv, stdin=DEVNULL, env={**os.environ, **probe.env}, start_new_session=True
         )
     except (OSError, ValueError) as error:
-        return Probed(found=False, error=f"{probe.argv[0]} can't be run: {error}")
+        return Probed(found=False, error=f"{probe.argv[0]} {NOT_RUN}{error}")
     out, err, over = bytearray(), bytearray(), False
     try:
         with anyio.move_on_after(probe.timeout_s) as limit:
@@ -38,6 +40,8 @@ async def run_probe(probe: Probe) -> Probed:
             over = True
     finally:
         await _end(process, over=over)
+        if probe.cleanup and not over:
+            await _clean(probe.cleanup)
     if limit.cancelled_caught:
         return Probed(found=False, error=f"{probe.argv[0]} did not answer within {probe.timeout_s:g} s")
     return _answer(process.returncode, bytes(out), err.decode("utf-8", errors="replace"))
@@ -59,6 +63,12 @@ async def _end(process: Process, *, over: bool) -> None:
         with anyio.move_on_after(GRACE_S):
             await process.wait()
         await process.aclose()
+
+
+async def _clean(argv: tuple[str, ...]) -> None:
+    """Run the clean-up of an unfinished probe, whatever became of it."""
+    with anyio.move_on_after(CLEAN_S, shield=True), suppress(OSError):
+        await anyio.run_process(argv, check=False, start_new_session=True)
 
 
 def _answer(code: int | None, out: bytes, said: str) -> Probed:

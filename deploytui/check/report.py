@@ -6,10 +6,14 @@ from pathlib import Path
 
 import anyio
 import msgspec
+from anyio import to_thread
 from msgspec import Struct
 
-from deploytui.check.cases import Ask, CaseCheck, check_case
+from deploytui.artifact.hub import HubAnswer, HubRequest, ask_hub
+from deploytui.artifact.manifest import recorded_sha256
+from deploytui.check.cases import Ask, AskHub, CaseCheck, check_case
 from deploytui.check.inputs import read_inputs
+from deploytui.check.node import read_node
 from deploytui.check.probe import run_probe
 from deploytui.engine.protocol import Probe, Probed
 from deploytui.errors import ProfileError
@@ -53,9 +57,19 @@ async def check_profile(profile: Profile, base_dir: Path, cache_dir: Path) -> Ch
     """Check a whole profile; starts no engine and downloads nothing."""
     inputs, unrunnable = _inputs(profile, base_dir)
     check = partial(
-        check_case, profile, base_dir=base_dir, cache_dir=cache_dir, ask=asked_once(run_probe), inputs=inputs
+        check_case,
+        profile,
+        base_dir=base_dir,
+        cache_dir=cache_dir,
+        ask=asked_once(run_probe),
+        inputs=inputs,
+        node=await to_thread.run_sync(read_node),
+        hub=hub_asked_once(ask_hub),
     )
-    cases = [await check(candidate) for candidate in profile.candidates]
+    cases = [
+        await check(candidate, recorded=recorded_sha256(profile.results, candidate.name))
+        for candidate in profile.candidates
+    ]
     return CheckReport(
         profile=profile.name,
         cases=tuple(cases),
@@ -80,6 +94,19 @@ def asked_once(ask: Ask) -> Ask:
             if key not in told:
                 told[key] = await ask(probe)
             return told[key]
+
+    return once
+
+
+def hub_asked_once(ask: AskHub) -> AskHub:
+    """The same for a hub: several candidates of one model ask once."""
+    told: dict[bytes, HubAnswer] = {}
+
+    async def once(request: HubRequest, cache_dir: Path) -> HubAnswer:
+        key = msgspec.json.encode([request, str(cache_dir)], order="deterministic")
+        if key not in told:
+            told[key] = await ask(request, cache_dir)
+        return told[key]
 
     return once
 

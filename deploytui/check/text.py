@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from deploytui import units
 from deploytui.check.cases import CaseCheck
 from deploytui.check.report import CheckReport
 from deploytui.record.facts import Artifact, Failure
 from deploytui.session.speech import shown
-from deploytui.units import GIB
 
 STATUS_WIDTH = len("invalid_config") + 2
-MIB = 1 << 20
 
 
 def check_text(report: CheckReport) -> str:
@@ -39,6 +38,9 @@ def _case_lines(case: CaseCheck, width: int) -> Iterator[str]:
     if case.failure:
         yield from (indent + line for line in failure_details(case.failure))
     yield from (indent + plain(note) for note in case.notes)
+    for step in case.preparations:
+        if step.record is not None:
+            yield indent + plain(f"{step.plan.name} was prepared before, in {step.record.seconds:.1f} s, and is used.")
 
 
 def _said(case: CaseCheck) -> str:
@@ -46,7 +48,7 @@ def _said(case: CaseCheck) -> str:
         kind = "" if case.failure.kind == case.status else f"{case.failure.kind}: "
         return kind + case.failure.what
     version = f" {case.probed.version}" if case.probed and case.probed.version else ""
-    return ", ".join([f"{case.engine}{version}", *_artifact_words(case.artifact)])
+    return ", ".join([f"{case.engine}{version}", *_artifact_words(case.artifact), *_place_words(case)])
 
 
 def _artifact_words(artifact: Artifact | None) -> Iterator[str]:
@@ -57,6 +59,16 @@ def _artifact_words(artifact: Artifact | None) -> Iterator[str]:
         yield kind
     if artifact.bytes is not None:
         yield size(artifact.bytes)
+
+
+def _place_words(case: CaseCheck) -> Iterator[str]:
+    """Where it would run, and whether it will fit there."""
+    if case.gpu_uuids:
+        yield f"on {len(case.gpu_uuids)} GPU{'s' if len(case.gpu_uuids) > 1 else ''}: {', '.join(case.gpu_uuids)}"
+    fit = case.fit
+    if fit is not None and fit.needed_bytes is not None and fit.free_bytes is not None:
+        words = fit.verdict.replace("_", " ")
+        yield f"{words}: {size(fit.needed_bytes)} of {size(fit.free_bytes)} free on the {fit.on}"
 
 
 def failure_details(failure: Failure) -> Iterator[str]:
@@ -84,7 +96,7 @@ def table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def size(count: int) -> str:
     """A number of bytes in MiB or GiB."""
-    return f"{count / GIB:.1f} GiB" if count >= GIB else f"{count / MIB:.1f} MiB"
+    return units.size(count, digits=1)
 
 
 def plain(text: str) -> str:

@@ -14,6 +14,9 @@ TEXT_CAP = 500
 ABORTED = frozenset({"abort", "error"})
 """Finish reasons by which a server says that it gave the request up."""
 
+OWN_REASONS = {"eos_token": "stop", "stop_sequence": "stop"}
+"""Finish reasons of Text Generation Inference's own endpoint in OpenAI's words; `length` is the same."""
+
 _LONE_HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -85,6 +88,9 @@ class _Payload(Struct):
     object: Any = None
     message: Any = None
     detail: Any = None
+    token: Any = None
+    generated_text: Any = None
+    details: Any = None
 
 
 _decode = msgspec.json.Decoder(_Payload).decode
@@ -102,6 +108,8 @@ def parse(event: Event) -> Chunk:
     except (ValueError, RecursionError) as broken:
         return Chunk(error=_broken(event, broken))
     error = _error(payload) or (_text(payload.message) or _cut(data) if event.name == b"error" else None)
+    if payload.choices is None and isinstance(payload.token, dict):
+        return _own_chunk(payload.token, payload, error, bad_text)
     return _chunk(payload, error, bad_text)
 
 
@@ -161,6 +169,20 @@ def _chunk(payload: _Payload, error: str | None, bad_text: bool) -> Chunk:
         tool_call=tool_call,
         finish_reason=finish,
         usage=_usage(payload.usage),
+        error=error,
+        bad_text=bad_text,
+    )
+
+
+def _own_chunk(token: dict[str, Any], payload: _Payload, error: str | None, bad_text: bool) -> Chunk:
+    """The facts of an event of Text Generation Inference's own endpoint: one token, and all of it with the last."""
+    details = payload.details if isinstance(payload.details, dict) else {}
+    reason = _reason(details.get("finish_reason"))
+    finish = OWN_REASONS.get(reason or "", reason or "unknown") if isinstance(payload.generated_text, str) else None
+    return Chunk(
+        content="" if token.get("special") else _text(token.get("text")),
+        finish_reason=finish,
+        usage=Usage(_count(details.get("input_length")), _count(details.get("generated_tokens"))) if details else None,
         error=error,
         bad_text=bad_text,
     )

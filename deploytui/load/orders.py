@@ -28,7 +28,8 @@ class LoadOrder(Struct, frozen=True, kw_only=True):
 
     base_url: str
     """Without `/v1` and without a slash at its end."""
-    endpoint: Literal["chat", "completions"]
+    endpoint: Literal["chat", "completions", "generate"]
+    """The first two are OpenAI's; `generate` is the own one of Text Generation Inference."""
     model: str
     headers: dict[str, str] = {}
     body: dict[str, Any] = {}
@@ -57,6 +58,8 @@ class LoadOrder(Struct, frozen=True, kw_only=True):
     stamps: str
     """Path of the file that gets the chunk stamps."""
     keep_text: bool = False
+    secrets: tuple[str, ...] = ()
+    """What no file shall hold, though a server may repeat it, such as the key in `headers`."""
 
 
 class Ready(Struct, frozen=True, kw_only=True, tag="ready", tag_field="kind"):

@@ -13,7 +13,7 @@ from deploytui.load.spool import Spool, Spooled
 from deploytui.load.stamps import MAX_ID
 from deploytui.load.trouble import LoadError
 
-_PATHS = {"chat": "/v1/chat/completions", "completions": "/v1/completions"}
+_PATHS = {"chat": "/v1/chat/completions", "completions": "/v1/completions", "generate": "/generate_stream"}
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Prompt).decode
 
@@ -115,12 +115,17 @@ def _request(order: LoadOrder, head: bytes, prompt: Prompt, where: str, spool: S
 
 
 def _body(order: LoadOrder, prompt: Prompt, where: str) -> dict[str, Any]:
+    output_tokens = order.output_tokens if prompt.max_tokens is None else prompt.max_tokens
+    if order.endpoint == "generate":
+        from deploytui.load.generate import generate_body  # late: most loads never need it
+
+        return generate_body(_text(order, prompt, where), output_tokens, order.body)
     options = order.body.get("stream_options")
     return {
         **order.body,
         "model": order.model,
         **_question(order, prompt, where),
-        "max_tokens": order.output_tokens if prompt.max_tokens is None else prompt.max_tokens,
+        "max_tokens": output_tokens,
         "stream": True,
         "stream_options": {**(options if isinstance(options, dict) else {}), "include_usage": True},
     }
@@ -128,11 +133,15 @@ def _body(order: LoadOrder, prompt: Prompt, where: str) -> dict[str, Any]:
 
 def _question(order: LoadOrder, prompt: Prompt, where: str) -> dict[str, Any]:
     if order.endpoint == "completions":
-        if prompt.prompt is None:
-            raise LoadError(f"{where} has no text for the completions endpoint.")
-        return {"prompt": prompt.prompt}
+        return {"prompt": _text(order, prompt, where)}
     if prompt.messages is not None:
         return {"messages": prompt.messages}
     if prompt.prompt is None:
         raise LoadError(f"{where} has neither text nor messages.")
     return {"messages": [{"role": "user", "content": prompt.prompt}]}
+
+
+def _text(order: LoadOrder, prompt: Prompt, where: str) -> str:
+    if prompt.prompt is None:
+        raise LoadError(f"{where} has no text for the {order.endpoint} endpoint.")
+    return prompt.prompt

@@ -28,6 +28,9 @@ BATCH = 64
 SYNC_BYTES = 8 << 20
 """Written data is brought to the disk after so much of it, so that little is left for the end [bytes]."""
 
+HIDDEN = "…".encode()
+"""What stands in the place of a secret."""
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -113,10 +116,11 @@ def _whole(entries: list[bytes], written: int) -> int:
 class Sidecars:
     """Takes finished requests; `failed` is called once, from the writing thread, when the disk takes no more."""
 
-    def __init__(self, records: str, stamps: str, failed: Callable[[], None]) -> None:
+    def __init__(self, records: str, stamps: str, failed: Callable[[], None], secrets: tuple[str, ...] = ()) -> None:
         self._records = _Sidecar(records)
         self._stamps = _Sidecar(stamps)
         self._failed = failed
+        self._secrets = [msgspec.json.encode(secret)[1:-1] for secret in secrets]
         self._waiting: deque[tuple[RequestRecord, array[int]]] = deque()
         self._closing = threading.Event()
         self._error: LoadError | None = None
@@ -158,10 +162,17 @@ class Sidecars:
         kept = self._stamps.write(
             [pack_stamps(record.id, record.clock, record.sent_ns, stamps) for record, stamps in batch]
         )
-        self._records.write([_encode(record) + b"\n" for record, _ in batch[:kept]])
+        self._records.write([self._line(record) for record, _ in batch[:kept]])
         for file in (self._stamps, self._records):
             if file.fault is not None:
                 raise file.fault
+
+    def _line(self, record: RequestRecord) -> bytes:
+        """The record without secrets: a server may repeat in an error what it was sent."""
+        line = _encode(record)
+        for secret in self._secrets if record.error or record.text or record.reasoning else ():
+            line = line.replace(secret, HIDDEN)
+        return line + b"\n"
 
     def _give_up(self, error: LoadError) -> None:
         if self._error is None:

@@ -48,7 +48,7 @@ def leftover_processes(sessions: Collection[str]) -> list[Leftover]:
     found = []
     for pid in _pids():
         facts = process_facts(pid) if pid not in spared else None
-        session = _mark_of(pid) if facts else None
+        session = session_of(pid) if facts else None
         if facts and session in sessions and process_alive(pid, facts.started):
             found.append(Leftover(pid=pid, started=facts.started, session=str(session), program=_program(pid)))
     return found
@@ -136,8 +136,8 @@ def _pids() -> Iterator[int]:
         yield from [int(entry.name) for entry in entries if entry.name.isdigit()]
 
 
-def _mark_of(pid: int) -> str | None:
-    """The session in a process's first environment; None without one, or when it is not ours to read."""
+def session_of(pid: int) -> str | None:
+    """The session whose mark is in a process's first environment; None without one, or when it is not ours to read."""
     if sys.platform != "linux":
         return _portable_mark(pid)
     place = Path(f"/proc/{pid}")

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from deploytui.errors import DeployError
+from deploytui.profile.secret_names import masked, secret_values
 
 ASCII = str.maketrans(
     {"✔": "+", "✘": "x", "·": "-", "–": "-", "—": "-", "×": "x", "≤": "<=", "≥": ">=", "…": "...", "±": "+-", "★": "*"}
@@ -14,9 +15,9 @@ ASCII = str.maketrans(
 
 
 def say(text: str) -> None:
-    """A result and a newline on standard output; as `say_bytes` where that can't take it."""
+    """A result and a newline on standard output, without secrets; as `say_bytes` where that can't take it."""
     encoding = _known(sys.stdout.encoding or "ascii") if sys.stdout else "ascii"
-    say_bytes(f"{fitting(shown(text), encoding)}\n".encode(encoding))
+    say_bytes(f"{fitting(shown(hidden(text)), encoding)}\n".encode(encoding))
 
 
 def say_bytes(content: bytes) -> None:
@@ -38,15 +39,20 @@ def say_bytes(content: bytes) -> None:
 
 
 def tell(text: str) -> None:
-    """Words and a newline on standard error; that nobody reads them there is no reason to stop."""
+    """Words and a newline on standard error, without secrets; that nobody reads them there is no reason to stop."""
     err = sys.stderr
     if err is None:
         return
     try:
-        err.write(f"{fitting(shown(text), err.encoding)}\n")
+        err.write(f"{fitting(shown(hidden(text)), err.encoding)}\n")
         err.flush()
     except OSError:
         _let_go(err)
+
+
+def hidden(text: str) -> str:
+    """The text without the secrets of this process's environment."""
+    return masked(text, secret_values(os.environ))
 
 
 def shown(text: str) -> str:

@@ -1,15 +1,21 @@
 """A profile can name programs: what it would run is shown and confirmed once, by its hash, before anything runs."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from deploytui.errors import SessionError, UsageError
 from deploytui.profile.files import save_text
 from deploytui.profile.schema import Candidate, Profile
+from deploytui.profile.secret_names import HIDDEN, is_secret_name
 
 LIST = "trusted-profiles"
-REMOTE_CODE = ("trust-remote-code", "trust_remote_code")
+REMOTE_CODE = (
+    *("remote-code", "hf-remote", "plugin", "middleware", "logits-processor", "logit-processor"),
+    *("worker-cls", "extension-cls", "scheduler-cls", "executor-backend", "weight-loader", "load-format", "pickle"),
+    *("kv-transfer-config", "module-path", "stat-logger"),
+)
+"""Arguments of engines that let code in hold one of these, with dashes or underscores."""
 Confirm = Callable[[Sequence[str]], bool]
 """Shows what a profile would run and asks whether it may."""
 
@@ -24,17 +30,44 @@ def programs(profile: Profile) -> tuple[str, ...]:
     return tuple(line for candidate in profile.candidates for line in _programs(candidate))
 
 
-def _programs(candidate: Candidate) -> list[str]:
-    named: list[str] = []
+def _programs(candidate: Candidate) -> Iterator[str]:
+    for line in (*_named(candidate), *_prepared(candidate), *_let_in(candidate)):
+        yield " ".join(f"{candidate.name}: {line}".splitlines())
+
+
+def _named(candidate: Candidate) -> Iterator[str]:
     if candidate.command:
-        named.append(f"command = {' '.join(candidate.command)}")
+        yield f"command = {' '.join(candidate.command)}"
     if candidate.python:
-        named.append(f"python = {candidate.python}")
-    if candidate.container:
-        named.append(f"container = {candidate.container.image}")
-    named += [f"env = {key}={value}" for key, value in sorted(candidate.env.items())]
-    named += [f"args: {word}" for word in candidate.args if any(mark in word for mark in REMOTE_CODE)]
-    return [" ".join(f"{candidate.name}: {line}".splitlines()) for line in named]
+        yield f"python = {candidate.python}"
+    if (container := candidate.container) is not None:
+        yield f"container = {container.image}"
+        if container.args:
+            yield f"container.args = {' '.join(container.args)}"
+    for key, value in sorted(candidate.env.items()):
+        yield f"env = {key}={HIDDEN if is_secret_name(key) else value}"
+
+
+def _prepared(candidate: Candidate) -> Iterator[str]:
+    """A conversion is a program of its own; what it is given may name code as well."""
+    if (prepare := candidate.prepare) is None:
+        return
+    if prepare.command:
+        yield f"prepare.command = {' '.join(prepare.command)}"
+    if prepare.python:
+        yield f"prepare.python = {prepare.python}"
+    if prepare.args:
+        yield f"prepare.args = {' '.join(prepare.args)}"
+
+
+def _let_in(candidate: Candidate) -> Iterator[str]:
+    """Code that comes with the model, or that the engine loads because its arguments say so."""
+    if candidate.trust_remote_code:
+        yield "trust_remote_code = true: Python code that comes with the model"
+    if candidate.allow_pickle:
+        yield "allow_pickle = true: pickled weights, which can hold code"
+    plain = ((word, word.lower().replace("_", "-")) for word in candidate.args)
+    yield from (f"args: {word}" for word, text in plain if any(mark in text for mark in REMOTE_CODE))
 
 
 def confirmed(profile: Profile, state: Path, sha256: str, confirm: Confirm) -> None:

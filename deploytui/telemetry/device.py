@@ -2,8 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
+import psutil
+
+from deploytui.telemetry.host import memory_free
 from deploytui.telemetry.messages import DeviceReading, MemorySource
 
 T = TypeVar("T")
@@ -12,6 +16,10 @@ NOT_FOR_THIS_CARD = frozenset({2, 3, 4, 13, 25, 26})
 """NVML: invalid argument, not supported, no permission, function not found, version mismatch, deprecated."""
 LOST = frozenset({15, 16, 28})
 """NVML: GPU is lost, reset required, GPU not found."""
+NOT_SUPPORTED = 3
+INTEGRATED = frozenset({"5.3", "6.2", "7.2", "8.7", "10.1", "11.0", "12.1"})
+"""Compute capabilities of GPUs that share the host's memory: Jetson boards, Thor, GB10. Some of their drivers tell no
+memory, others a total that is not theirs."""
 ALL_ONES = frozenset({2**32 - 1, 2**64 - 1})
 """What drivers write for `not available`."""
 
@@ -30,6 +38,8 @@ class Device:
     """The handle of the whole GPU when this is a slice of it."""
     lost: str | None = None
     unsupported: set[str] = field(default_factory=set)
+    unified: bool = False
+    """Whether it is known to share the host's memory."""
 
     def read(self) -> DeviceReading:
         """All figures now."""
@@ -58,6 +68,46 @@ class Device:
         version = self.ask("capability", lambda: self.nvml.nvmlDeviceGetCudaComputeCapability(handle))
         return None if version is None else f"{version[0]}.{version[1]}"
 
+    def capability(self) -> tuple[int, int] | None:
+        """Its compute capability, such as (9, 0)."""
+        text = self.compute_capability()
+        major, dot, minor = (text or "").partition(".")
+        return (int(major), int(minor)) if dot else None
+
+    def free_bytes(self) -> int | None:
+        """What can still be taken of its memory [bytes]."""
+        if self._memory()[2] == "system-unified":
+            return memory_free()
+        found = self.ask("nvml-v2", lambda: self.nvml.nvmlDeviceGetMemoryInfo(self.handle, self.nvml.nvmlMemory_v2))
+        if found is None:
+            found = self.ask("nvml-v1", lambda: self.nvml.nvmlDeviceGetMemoryInfo(self.handle))
+        free, total = (_told(found.free), _told(found.total)) if found is not None else (None, None)
+        return free if free is not None and total and free <= total else None
+
+    def processes(self) -> dict[int, int | None]:
+        """Who uses it: pid, as the driver numbers them, to bytes; None where the driver does not tell."""
+        found: dict[int, int | None] = {}
+        for process in (*self._listed("Compute"), *self._listed("Graphics")):
+            found[int(process.pid)] = self._plausible(process.usedGpuMemory)
+        return found
+
+    def _listed(self, kind: str) -> list[Any]:
+        """The driver's list; versions are named, since without one an older driver is an error of another kind."""
+        for version in ("v3", "v2"):
+            call = f"nvmlDeviceGet{kind}RunningProcesses_{version}"
+            listed = self.ask(call, partial(self._call, call))
+            if listed is not None:
+                return list(listed)
+        return []
+
+    def _call(self, name: str) -> Any:
+        return getattr(self.nvml, name)(self.handle)
+
+    def _plausible(self, used: Any) -> int | None:
+        """Bytes of a process; None when it is not told, or more than there is."""
+        told, total = _told(used), self.total_bytes()
+        return None if told is None or (total is not None and told > total) else told
+
     def ask(self, name: str, question: Callable[[], T]) -> T | None:
         """The answer, or None; a question this card has no answer to, or a lost device, is not asked again."""
         if self.lost is not None or name in self.unsupported:
@@ -76,16 +126,19 @@ class Device:
             self.lost = str(error)
         elif code in NOT_FOR_THIS_CARD:
             self.unsupported.add(name)
+            self.unified = self.unified or (name == "nvml-v1" and code == NOT_SUPPORTED and self.parent is None)
 
     def _memory(self) -> tuple[int | None, int | None, MemorySource | None]:
         """Used and total bytes, and by which call. A passing failure of v2 is no reason for v1: they differ."""
+        if self.lost is None and self.unified:
+            return _of_host()
         source: MemorySource = "nvml-v2"
         found = self.ask(source, lambda: self.nvml.nvmlDeviceGetMemoryInfo(self.handle, self.nvml.nvmlMemory_v2))
         if found is None and source in self.unsupported:
             source = "nvml-v1"
             found = self.ask(source, lambda: self.nvml.nvmlDeviceGetMemoryInfo(self.handle))
         if found is None:
-            return None, None, None
+            return _of_host() if self.lost is None and self.unified else (None, None, None)
         total = _told(found.total) or None
         used = _told(found.used)
         if used is not None and total is not None and used > total:
@@ -108,6 +161,11 @@ class Device:
     def _milli(self, name: str, question: Callable[[], Any]) -> float | None:
         value = _told(self.ask(name, question))
         return None if value is None else value / 1000
+
+
+def _of_host() -> tuple[int, int, MemorySource]:
+    memory = psutil.virtual_memory()
+    return int(memory.total - memory.available), int(memory.total), "system-unified"
 
 
 def _told(value: Any) -> int | None:

@@ -14,7 +14,7 @@ from deploytui.session.identity import boot_id, hostname
 from deploytui.telemetry.tree import tree_rss
 from deploytui.units import GIB
 
-__all__ = ["cpu_quota", "memory_limit", "read_host", "tree_rss"]
+__all__ = ["cpu_quota", "memory_free", "memory_limit", "read_host", "tree_rss"]
 
 CGROUP = Path("/sys/fs/cgroup")
 MODEL = re.compile(r"^(?:model name|Model|cpu model)\s*:\s*(.+)$", re.MULTILINE)
@@ -54,6 +54,23 @@ def memory_limit(root: Path = CGROUP) -> int | None:
     # Version 1 writes a number near 2**63 for `no limit`.
     known = [int(text) for text in limits if text.isdecimal() and int(text) < 1 << 60]
     return min(known) if known else None
+
+
+def memory_free(root: Path = CGROUP) -> int:
+    """Bytes that can be taken without swapping, within the limits of the control group and those above it."""
+    rooms = [_room(folder, "memory.max", "memory.current", "inactive_file") for folder in _own_groups(root)]
+    old = root / "memory"
+    rooms.append(_room(old, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"))
+    return max(0, min([psutil.virtual_memory().available, *(room for room in rooms if room is not None)]))
+
+
+def _room(folder: Path, limit_file: str, used_file: str, cache_row: str) -> int | None:
+    """What a control group may still take [bytes]; pages of files that nobody uses are given back first."""
+    limit, used = _read(folder / limit_file), _read(folder / used_file)
+    if not (limit.isdecimal() and used.isdecimal()) or int(limit) >= 1 << 60:
+        return None
+    rows = dict(line.split() for line in _read(folder / "memory.stat").splitlines() if len(line.split()) == 2)
+    return int(limit) - int(used) + int(rows.get(cache_row, 0))
 
 
 def _own_groups(root: Path) -> list[Path]:

@@ -5,8 +5,9 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-MemorySource = Literal["nvml-v2", "nvml-v1"]
-"""`used` of v1 contains what the driver reserves, of v2 it does not; the two are not compared."""
+MemorySource = Literal["nvml-v2", "nvml-v1", "system-unified"]
+"""`used` of v1 contains what the driver reserves, of v2 it does not; the two are not compared. A GPU that has no memory
+of its own uses the host's: its figures are the host's, with all that runs there."""
 
 
 class TelemetryOrder(Struct, frozen=True, kw_only=True):

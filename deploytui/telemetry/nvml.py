@@ -7,7 +7,7 @@ from typing import Any, Self
 from msgspec import Struct
 
 from deploytui.record.facts import Gpu
-from deploytui.telemetry.device import LOST, Device
+from deploytui.telemetry.device import INTEGRATED, LOST, Device
 from deploytui.telemetry.messages import DeviceReading
 
 NO_BINDING = "The NVML binding can't be imported ({}); reinstall deploytui, which brings nvidia-ml-py."
@@ -172,6 +172,7 @@ def _named(device: Device) -> Device:
     nvml, handle = device.nvml, device.handle
     device.uuid = _text(device.ask("uuid", lambda: nvml.nvmlDeviceGetUUID(handle))) or device.uuid
     device.name = _text(device.ask("name", lambda: nvml.nvmlDeviceGetName(handle))) or device.name
+    device.unified = device.parent is None and device.compute_capability() in INTEGRATED
     return device
 
 

@@ -54,6 +54,22 @@ def sum_resident(pids: Iterable[int]) -> int | None:
     return sum(known) if known else None
 
 
+def cpu_seconds(pids: Iterable[int]) -> float | None:
+    """Processor time of processes together [s], those that are gone left out; None when none can be read."""
+    known = [spent for pid in pids if (spent := _cpu_of(pid)) is not None]
+    return sum(known) if known else None
+
+
+def _cpu_of(pid: int) -> float | None:
+    if sys.platform != "linux":
+        return None
+    try:
+        words = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError):
+        return None
+
+
 def tree_rss(pid: int) -> int | None:
     """Resident memory of a process and its descendants [bytes]; None when it does not live."""
     return sum_resident(tree(pid, parents()))

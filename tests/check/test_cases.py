@@ -11,8 +11,9 @@ from deploytui.artifact.embedded import EMBEDDED
 from deploytui.check.cases import CaseCheck, check_case
 from deploytui.engine.protocol import Probe, Probed
 from deploytui.plan.asked import longest_request
-from deploytui.profile.schema import Candidate, Closed, Profile, Settings, Uniform, Workload
-from tests.artifact.test_gguf import PAIRS, gguf
+from deploytui.profile.load_schema import Closed, Uniform
+from deploytui.profile.schema import Candidate, Profile, Settings, Workload
+from tests.artifact.build import PAIRS, gguf
 
 BUILT_IN = "builtin:smollm2-135m-instruct-q4_1"
 WORKLOAD = Workload(prompt_tokens=64, output_tokens=16, load=Closed(concurrency=2))
@@ -76,13 +77,6 @@ def test_an_engine_that_is_not_there_is_unsupported_whatever_its_model_is_called
     assert sys.executable in case.failure.what
 
 
-def test_an_engine_without_an_adapter_is_unsupported_though_it_is_installed(folder: Path) -> None:
-    case = checked(folder, engine="sglang")
-    assert case.status == "unsupported"
-    assert case.failure is not None
-    assert case.failure.kind == "no_adapter"
-
-
 @pytest.mark.parametrize(
     ("changes", "status", "kind"),
     [
@@ -125,7 +119,7 @@ def test_a_request_longer_than_the_models_context_is_noted(folder: Path) -> None
 
 
 def test_another_format_than_the_engine_loads_is_unsupported(folder: Path) -> None:
-    (folder / "m.safetensors").write_bytes(b"x")
+    (folder / "m.safetensors").write_bytes(b"\x02" + bytes(7) + b"{}")
     case = checked(folder, model="m.safetensors")
     assert case.status == "unsupported"
     assert case.failure is not None
@@ -138,9 +132,11 @@ def test_what_the_file_says_against_the_profile_is_noted(folder: Path) -> None:
     assert checked(folder, quantization="q4_k_m").notes == ()
 
 
-def test_a_damaged_file_is_left_to_the_engine_to_refuse(folder: Path) -> None:
-    (folder / "m.gguf").write_bytes(b"damaged")
-    assert checked(folder).status == "ready"
+def test_a_damaged_file_is_refused_before_launch(folder: Path) -> None:
+    (folder / "m.gguf").write_bytes(gguf(*PAIRS)[:-8])
+    case = checked(folder)
+    assert case.failure is not None
+    assert (case.status, case.failure.kind) == ("load_failed", "corrupt")
 
 
 def test_an_embedded_model_is_ready_and_says_what_is_downloaded(folder: Path) -> None:
@@ -161,3 +157,13 @@ def test_a_mock_and_an_endpoint_need_no_model_and_no_probe(folder: Path) -> None
 
 def test_a_case_can_be_written_as_json(folder: Path) -> None:
     assert b'"status":"ready"' in msgspec.json.encode(checked(folder))
+
+
+def test_a_model_that_is_made_here_names_the_environment_that_makes_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEPLOYTUI_ENGINES", str(folder / "none"))
+    case = checked(folder, model="builtin:smollm2-135m-instruct-bf16")
+    assert case.failure is not None
+    assert (case.status, case.failure.kind) == ("unsupported", "not_installed")
+    assert "deploytui setup-engine transformers" in case.failure.fix

@@ -6,14 +6,74 @@ import anyio
 import msgspec
 import pytest
 
-from deploytui.check.doctor import DoctorReport, colours, doctor, engine_in, terminal
+from deploytui.check.doctor import DoctorReport, colours, doctor, terminal
+from deploytui.check.doctor_engines import engine_in
 from deploytui.check.doctor_text import doctor_text
+from deploytui.check.environments import EngineEnvironment, found_environments, read_environment
 from deploytui.engine.registry import engine_names
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> DoctorReport:
-    return anyio.run(doctor, (), tmp_path_factory.mktemp("cache") / "models")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DEPLOYTUI_ENGINES", str(tmp_path_factory.mktemp("engines")))
+        return anyio.run(doctor, (), tmp_path_factory.mktemp("cache") / "models")
+
+
+@pytest.fixture
+def made_for_sglang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An environment as `setup-engine` leaves it, our own interpreter in it; its folder."""
+    folder = tmp_path / "sglang"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "python").symlink_to(sys.executable)
+    record = EngineEnvironment(
+        name="sglang",
+        engines=("sglang",),
+        versions={"sglang": "0.5.23", "torch": None},
+        seconds=60.0,
+        bytes=3 << 30,
+        python="3.11.7",
+        date="2026-11-30T12:00:00+00:00",
+        gpu=True,
+    )
+    (folder / "ready.json").write_bytes(msgspec.json.encode(record))
+    (tmp_path / "half-made" / "bin").mkdir(parents=True)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "ready.json").write_text("{")
+    monkeypatch.setenv("DEPLOYTUI_ENGINES", str(tmp_path))
+    return folder
+
+
+@pytest.mark.usefixtures("made_for_sglang")
+def test_a_finished_environment_is_told_with_its_engines_and_an_unfinished_one_is_not(tmp_path: Path) -> None:
+    found = anyio.run(doctor, (), tmp_path / "models")
+    (environment,) = found.environments
+    assert (environment.name, environment.version, environment.device) == ("sglang", "0.5.23", "cuda")
+    python = str(tmp_path / "sglang" / "bin" / "python")
+    inside = [engine for engine in found.engines if engine.environment == "sglang"]
+    assert [(engine.engine, engine.python) for engine in inside] == [("sglang", python)]
+    assert len([engine for engine in found.engines if engine.engine == "sglang"]) == 1, "told once, where it is"
+    assert f"Engines in {python} (setup-engine sglang, 3.0 GiB, of 2026-11-30):" in doctor_text(found)
+
+
+def test_an_environment_that_is_named_too_is_looked_into_once(tmp_path: Path, made_for_sglang: Path) -> None:
+    python = str(made_for_sglang / "bin" / "python")
+    found = anyio.run(doctor, (python, python), tmp_path / "models")
+    assert [engine.engine for engine in found.engines if engine.python == python] == list(engine_names())
+
+
+def test_an_environment_without_a_readable_record_is_none(tmp_path: Path, made_for_sglang: Path) -> None:
+    read = read_environment(made_for_sglang)
+    assert read is not None
+    assert read.version == "0.5.23"
+    assert read_environment(tmp_path / "broken") is None
+    assert read_environment(tmp_path / "half-made") is None
+    assert [folder for folder, _ in found_environments()] == [made_for_sglang]
+
+
+def test_no_folder_of_environments_is_no_environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEPLOYTUI_ENGINES", str(tmp_path / "nothing"))
+    assert found_environments() == ()
 
 
 def test_every_engine_has_a_row_in_our_interpreter(report: DoctorReport) -> None:

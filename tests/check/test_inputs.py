@@ -6,7 +6,8 @@ import pytest
 
 from deploytui.check.inputs import read_inputs
 from deploytui.errors import ProfileError
-from deploytui.profile.schema import Candidate, Profile, TraceReplay, Workload
+from deploytui.profile.load_schema import TraceReplay
+from deploytui.profile.schema import Candidate, Profile, Workload
 
 
 def asked(**workload: object) -> Profile:

@@ -8,7 +8,8 @@ import msgspec
 from deploytui.check.report import NO_BASELINE, CheckReport, asked_once, check_profile
 from deploytui.check.text import check_text, plain, table
 from deploytui.engine.protocol import Probe, Probed
-from deploytui.profile.schema import Candidate, Closed, Gates, Limits, Poisson, Profile, Quality, Settings, Workload
+from deploytui.profile.load_schema import Closed, Poisson
+from deploytui.profile.schema import Candidate, Gates, Limits, Profile, Quality, Settings, Workload
 
 WORKLOAD = Workload(prompt_tokens=64, output_tokens=16, requests=4, repeats=3, load=Closed(concurrency=2))
 GATES = Gates(max_ttft_ms=Limits(p95=500), min_success_rate=0.9)

@@ -14,7 +14,7 @@ from deploytui.telemetry.environment import read_environment
 from deploytui.telemetry.nvml import Gpus, read_gpus, usable_gpus, visible_uuids
 from tests.telemetry.conftest import FakeDriver
 
-LOST = 15
+LOST, NOT_SUPPORTED = 15, 3
 FIELDS = {
     "memory": ("used_bytes", 1234),
     "utilisation": ("utilisation", 93.0),
@@ -60,6 +60,9 @@ def test_fields_a_card_lacks_take_no_other_with_them(driver: FakeDriver, lacking
         driver.set(0, **dict.fromkeys(calls, error))
     (reading,) = Gpus.open(driver.binding).read()
     for name, (field, value) in FIELDS.items():
+        if (name, error) == ("memory", NOT_SUPPORTED) and name in lacking:
+            assert reading.memory_source == "system-unified"
+            continue
         assert getattr(reading, field) == (None if name in lacking else value)
     assert reading.lost is None
 
@@ -223,10 +226,10 @@ def test_importing_calls_no_driver() -> None:
 
 def test_names_in_bytes_are_decoded() -> None:
     class Quiet(Exception):
-        value = 3
+        value = 4
 
-    def unsupported(*_: object) -> Any:
-        raise Quiet("Not Supported")
+    def barred(*_: object) -> Any:
+        raise Quiet("Insufficient Permissions")
 
     binding = SimpleNamespace(
         NVMLError=Quiet,
@@ -236,9 +239,9 @@ def test_names_in_bytes_are_decoded() -> None:
         nvmlDeviceGetHandleByIndex=lambda index: index,
         nvmlDeviceGetUUID=lambda handle: b"GPU-1",
         nvmlDeviceGetName=lambda handle: b"Tesla \xff",
-        nvmlSystemGetDriverVersion=unsupported,
-        nvmlSystemGetCudaDriverVersion=unsupported,
-        nvmlDeviceGetMemoryInfo=unsupported,
+        nvmlSystemGetDriverVersion=barred,
+        nvmlSystemGetCudaDriverVersion=barred,
+        nvmlDeviceGetMemoryInfo=barred,
     )
     found = read_gpus(binding)
     assert found.gpus == (Gpu(uuid="GPU-1", index=0, name="Tesla \ufffd"),)
