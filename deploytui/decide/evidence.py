@@ -68,6 +68,9 @@ def unfit(subject: Subject) -> Iterator[Reason]:
     if metrics.tool.client_bound:
         why = metrics.tool.client_bound_why
         yield plain("client_bound", why, metric="tool_error", proof="journal: measured")
+    if subject.seen.engine is not None and (others := subject.seen.engine.foreign_gpu_processes):
+        text = f"before its launch others held memory on its GPUs: {'; '.join(others)}"
+        yield plain("foreign_gpu_process", text, proof="journal: engine")
     if is_clumped(metrics):
         yield _clumped(metrics)
     yield from _cached(subject, metrics)

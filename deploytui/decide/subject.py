@@ -3,8 +3,9 @@
 from msgspec import Struct
 
 from deploytui.compare.comparable import asked
+from deploytui.profile.load_schema import Closed
 from deploytui.profile.rules import sweep
-from deploytui.profile.schema import Candidate, Closed, Profile, Workload
+from deploytui.profile.schema import Candidate, Profile, Workload
 from deploytui.record.measured import Metrics
 from deploytui.record.state import CandidateState, SessionState
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from deploytui.export.finished import Complain, FinishedStep, files_of
+from deploytui.export.plain import harmless
 from deploytui.record.trace import RequestRecord
 from deploytui.session.folder import SessionFolder
 
@@ -29,7 +30,7 @@ def requests_jsonl(folder: SessionFolder, steps: Sequence[FinishedStep], complai
             for lines in _lines(path):
                 rows = [_row(begin, line) for line in lines if line]
                 broken += rows.count(b"")
-                yield b"".join(rows)
+                yield harmless(b"".join(rows))
         except OSError as error:
             complain(f"{name}: can't be read to its end ({error}).")
         if broken:

@@ -4,11 +4,10 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from msgspec import Struct
-
 from deploytui.definitions import DEFINITIONS_VERSION, TEXTS
 from deploytui.errors import SessionError
 from deploytui.export.curve import capacity_result, planned_result, points_result, search_result
+from deploytui.export.facts import artifact_facts, before_launch, engine_facts, every_field, model_facts, runtime_facts
 from deploytui.export.metrics import all_metrics, cold_start, load_metrics, missing_reasons
 from deploytui.export.plain import plain
 from deploytui.export.tool_error import tool_error
@@ -35,12 +34,6 @@ NO_DECISION: dict[str, Any] = {
     "fallback": None,
     "simulated": False,
 }
-
-
-def result_json(folder: SessionFolder) -> bytes:
-    """The result of a session's folder as strict JSON; SessionError when it can't be read."""
-    profile, state, unreadable = session_parts(folder)
-    return json_bytes(result(profile, state, session_id=folder.id, unreadable_lines=unreadable))
 
 
 def session_parts(folder: SessionFolder) -> tuple[Profile, SessionState, int]:
@@ -93,10 +86,10 @@ def candidate_result(asked: Candidate | None, row: CandidateState, state: Sessio
     reasons = missing_reasons(row, state, numbers)
     data = {
         "name": row.name,
-        "engine": _engine(asked, row),
-        "model": _model(asked, row),
-        "artifact": _artifact(row),
-        "runtime": _runtime(asked, row),
+        "engine": engine_facts(asked, row),
+        "model": model_facts(asked, row),
+        "artifact": artifact_facts(row),
+        "runtime": runtime_facts(asked, row),
         "differs": row.differs,
         "factors": row.factors,
         "status": row.status,
@@ -116,7 +109,9 @@ def candidate_result(asked: Candidate | None, row: CandidateState, state: Sessio
         "missing": list(reasons),
         "missing_reasons": reasons,
         "tool_error": tool_error(row.metrics),
+        **before_launch(row),
         "survivors": row.freed.survivors if row.freed else [],
+        "survivor_names": row.freed.survivor_names if row.freed else [],
         "verdict": _verdict(row, state),
     }
     cleaned: dict[str, Any] = plain(data)
@@ -186,68 +181,12 @@ def _workload(profile: Profile, state: SessionState) -> dict[str, Any]:
             "tokenizer_of": prompts.tokenizer_of if prompts else None,
             "prompts_exact": prompts.exact if prompts else None,
             "overhead_tokens": prompts.overhead_tokens if prompts else None,
-            "asked": _every_field(profile.workload),
+            "asked": every_field(profile.workload),
             "quality_tasks": profile.quality.tasks,
             "quality_max_tokens": profile.quality.max_tokens,
         }
     )
     return data
-
-
-def _every_field(value: Any) -> Any:
-    """A struct's fields, defaults too and all the way down: a reader of a result should not need to know them."""
-    if isinstance(value, tuple):
-        return [_every_field(part) for part in value]
-    if not isinstance(value, Struct):
-        return value
-    tag = value.__struct_config__.tag
-    kind = {} if tag is None else {str(value.__struct_config__.tag_field): tag}
-    return kind | {name: _every_field(getattr(value, name)) for name in value.__struct_fields__}
-
-
-def _engine(asked: Candidate | None, row: CandidateState) -> dict[str, Any]:
-    return {
-        "name": row.engine.name if row.engine else row.engine_name,
-        "version": row.engine.version if row.engine else None,
-        "asked_version": asked.engine_version if asked else None,
-    }
-
-
-def _model(asked: Candidate | None, row: CandidateState) -> dict[str, Any]:
-    found = row.artifact
-    return {
-        "asked": asked.model if asked else None,
-        "asked_revision": asked.revision if asked else None,
-        "revision": found.revision if found else None,
-        "architecture": found.architecture if found else None,
-        "context_length": found.context_length if found else None,
-        "served_model": row.engine.served_model if row.engine else None,
-    }
-
-
-def _artifact(row: CandidateState) -> dict[str, Any]:
-    found = row.artifact
-    return {
-        "label": row.artifact_label,
-        "path": found.path if found else None,
-        "format": found.format if found else None,
-        "quantization": found.quantization if found else None,
-        "bytes": found.bytes if found else None,
-        "sha256": found.sha256 if found else {},
-    }
-
-
-def _runtime(asked: Candidate | None, row: CandidateState) -> dict[str, Any]:
-    """How it ran; of the environment asked for only the names, since values may be secrets."""
-    return {
-        "argv": row.engine.argv if row.engine else [],
-        "device": row.engine.device if row.engine else None,
-        "settings": row.engine.settings if row.engine else {},
-        "asked_settings": asked.settings if asked else {},
-        "asked_args": asked.args if asked else [],
-        "asked_device": asked.device if asked else None,
-        "env_names": sorted(asked.env) if asked else [],
-    }
 
 
 def _phases(row: CandidateState) -> dict[str, float]:

@@ -9,6 +9,7 @@ from deploytui.export.curve import LEGEND, capacity_table, curve_table
 from deploytui.export.result import STAMP, rows
 from deploytui.export.tool_error import load_lines
 from deploytui.profile.schema import Profile
+from deploytui.record.before import before_phrases
 from deploytui.record.facts import Distribution, MemoryUse
 from deploytui.record.fidelity import client_bound
 from deploytui.record.state import CandidateState, SessionState
@@ -187,7 +188,7 @@ def _details(decision: Decision) -> Iterable[str]:
 def _why(found: Iterable[CandidateState], state: SessionState) -> Iterable[str]:
     for row in found:
         verdict = state.verdict(row.name)
-        lines = [*(_judged(verdict) or _failure(row)), *_load(row, verdict)]
+        lines = [*(_judged(verdict) or _failure(row)), *_before(row), *_load(row, verdict)]
         if lines:
             yield ""
             yield visible(row.name)
@@ -201,6 +202,11 @@ def _load(row: CandidateState, verdict: Verdict | None) -> list[str]:
     bound = client_bound(row.metrics.tool)
     is_told = verdict is not None and any(reason.code == "client_bound" for reason in verdict.reasons)
     return [visible(part) for part in (*load_lines(row.metrics), *([f"✘ {bound}"] if bound and not is_told else []))]
+
+
+def _before(row: CandidateState) -> list[str]:
+    """What was prepared, whether it was to fit, how it recovered."""
+    return [visible(part) for part in before_phrases(row.fit, row.memory, row.preparations, row.recovery)]
 
 
 def _failure(row: CandidateState) -> list[str]:

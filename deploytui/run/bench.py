@@ -12,13 +12,18 @@ from deploytui.load.orders import LoadOrder, Report
 from deploytui.profile.schema import Candidate, Sampling
 from deploytui.record.facts import Failure
 from deploytui.record.keys import StepKey
+from deploytui.run.containers import Named
 from deploytui.run.context import Context
+from deploytui.run.doors import door, get_json
 from deploytui.run.failing import EngineDied, why_it_died
 from deploytui.run.keeping import Kept
 from deploytui.run.loads import run_load
 from deploytui.run.sharing import shared, worker_count
 from deploytui.session.folder import safe_name
 
+PEAKS = ("peak_allocated_bytes", "peak_reserved_bytes")
+MEMORY_S = 5.0
+"""How long an engine may take to tell its memory [s]."""
 DEATH_S = 1.0
 """How long the end of an engine may come after the requests it broke [s]."""
 
@@ -40,6 +45,22 @@ class Bench:
     gpu_uuids: tuple[str, ...] = ()
     serves: bool = False
     """Whether it has answered."""
+    ready_path: str | None = None
+    """Path or URL that answers 200 when it can serve; None leaves it to the engine."""
+    port: int | None = None
+    """Where it was told to listen; None for an endpoint that runs already."""
+    inner_argv: tuple[str, ...] = ()
+    """The engine's own argv, without that of a container round it."""
+    container: Named | None = None
+    container_pid: int | None = None
+    """The first process of its container, once it is known."""
+
+    @property
+    def root_pid(self) -> int | None:
+        """The process below which all of the engine's are; None where that is not known."""
+        if self.container is not None:
+            return self.container_pid
+        return self.kept.process.pid if self.kept is not None else None
 
     def died(self) -> Failure:
         """Why the engine's process is gone."""
@@ -54,6 +75,23 @@ class Bench:
             await self.kept.exited.wait()
         if self.kept.exited.is_set():
             raise EngineDied(self.died)
+
+
+async def framework_memory(bench: Bench) -> dict[str, int]:
+    """The framework's own peaks, `peak_allocated_bytes` and `peak_reserved_bytes`, where the engine tells them.
+
+    Asked before the engine is stopped, also while everything is being cancelled; an engine that does not answer
+    tells nothing.
+    """
+    path = bench.engine.memory_path
+    if path is None or (bench.kept is not None and not bench.kept.alive):
+        return {}
+    told: Any = None
+    with anyio.move_on_after(MEMORY_S, shield=True):
+        async with door(bench.base_url, bench.headers) as calls:
+            told = await get_json(calls, path)
+    found = told if isinstance(told, dict) else {}
+    return {key: value for key in PEAKS if isinstance(value := found.get(key), int) and value > 0}
 
 
 def sampling_body(sampling: Sampling) -> dict[str, Any]:
@@ -87,7 +125,7 @@ def load_orders(
     workload = ctx.profile.workload
     whole = LoadOrder(
         base_url=bench.base_url,
-        endpoint=more.pop("endpoint", workload.endpoint),
+        endpoint=more.pop("endpoint", "generate" if bench.candidate.api == "tgi" else workload.endpoint),
         model=bench.served_model,
         headers={**workload.headers, **bench.headers},
         body={
@@ -96,6 +134,7 @@ def load_orders(
             **(body or {}),
             **bench.engine.body(bench.candidate),
         },
+        secrets=ctx.recorder.secrets,
         prompts=str(prompts),
         concurrency=concurrency,
         transport=bench.candidate.transport,

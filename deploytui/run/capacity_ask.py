@@ -9,8 +9,9 @@ from deploytui.definitions import requests_needed, samples_needed
 from deploytui.errors import UsageError
 from deploytui.plan.loads import most_users
 from deploytui.plan.points import counted
+from deploytui.profile.load_schema import Closed, Constant, Gamma, Load, Poisson
 from deploytui.profile.rules import sweep
-from deploytui.profile.schema import Closed, Constant, Gamma, Load, Poisson, Profile
+from deploytui.profile.schema import Profile
 from deploytui.record.capacity import Search
 from deploytui.record.planned import By
 

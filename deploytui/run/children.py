@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import MappingProxyType
 
@@ -42,9 +42,14 @@ def unwrapped() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def child(argv: tuple[str, ...], *, env: dict[str, str], errors: Path, grace_s: float) -> AsyncIterator[Process]:
-    """A process that lives as long as the block: its leash is cut at the end, then it is waited for, then killed."""
-    with errors.open("ab") as stderr:
+async def child(
+    argv: tuple[str, ...], *, env: dict[str, str], errors: Path | None, grace_s: float
+) -> AsyncIterator[Process]:
+    """A process that lives as long as the block: its leash is cut at the end, then it is waited for, then killed.
+
+    Its standard error goes to the file `errors`, or where its standard output goes.
+    """
+    with errors.open("ab") if errors is not None else nullcontext(subprocess.STDOUT) as stderr:
         process = await anyio.open_process(
             argv,
             stdin=subprocess.PIPE,

@@ -26,6 +26,10 @@ CLIENT_BOUND_SENDS = 0.01
 TTFT: less moves neither the arrivals nor a latency by what anyone can see."""
 
 
+FEWEST_SENDS = 3
+"""As many late requests, or fewer, are the chance of a small load, whatever their share."""
+
+
 def tool_error(reports: Sequence[Report], requests: RequestColumns, gaps: Gaps) -> ToolError:
     """The tool's own error over all workers of a repeat: the worst lag and CPU, the reads and sends of all."""
     grounds = list(_grounds(reports, requests, gaps))
@@ -77,7 +81,7 @@ def _lagged(reports: Sequence[Report], requests: RequestColumns, gaps: Gaps) -> 
 def _sent_late(reports: Sequence[Report], requests: RequestColumns) -> Iterator[str]:
     late = sum(report.late_sends for report in reports)
     worst_ms, ttft_s = worst(report.late_send_ms_max for report in reports), _median_ttft_s(requests)
-    if late <= CLIENT_BOUND_SENDS * requests.requests:
+    if late <= max(CLIENT_BOUND_SENDS * requests.requests, FEWEST_SENDS):
         return
     if worst_ms is None or ttft_s is None or worst_ms > 1e3 * CLIENT_BOUND_LAG * ttft_s:
         latest = "" if worst_ms is None else f", the latest by {worst_ms:.3g} ms"

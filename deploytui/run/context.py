@@ -1,6 +1,6 @@
 """What every part of the runner works with, and the small things it says over and over."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +8,8 @@ from pathlib import Path
 from deploytui.plan.inputs import NO_INPUTS, Inputs
 from deploytui.plan.prompts import Calibration
 from deploytui.profile.schema import Profile
-from deploytui.record.events import Decided, Evidence, Note, PhaseEnded, PhaseStarted, PromptsMade
+from deploytui.record.event import Evidence
+from deploytui.record.events import Decided, Note, PhaseEnded, PhaseStarted, PromptsMade
 from deploytui.record.state import CandidateState, SessionState
 from deploytui.record.verdict import Decision
 from deploytui.record.words import Phase
@@ -49,10 +50,13 @@ class Context:
     """Made with the first engine that serves."""
     calibration: Calibration | None = None
     """How that engine counts; None where it does not tell, or no prompts have to be made."""
+    recorded: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By candidate: the checksums that saved results hold of its files."""
     judge: Judge = decide
     """How a state is decided on, at its end or before it."""
     failed: bool = False
     """Whether the runner itself could not do its part for some candidate."""
+    _noted: set[str] = field(default_factory=set)
 
     def row(self, name: str) -> CandidateState:
         """What is known of a candidate so far."""
@@ -61,6 +65,12 @@ class Context:
     def note(self, level: str, text: str, candidate: str | None = None) -> None:
         """Tell the reader of the session something."""
         self.recorder.say(Note(at_ns=now_ns(), level=level, text=text, candidate=candidate))  # type: ignore[arg-type]
+
+    def note_once(self, level: str, text: str, candidate: str | None = None) -> None:
+        """As `note`, unless the same was said before."""
+        if text not in self._noted:
+            self._noted.add(text)
+            self.note(level, text, candidate)
 
     def decide_so_far(self) -> None:
         """Journal the decision as it stands."""

@@ -16,6 +16,7 @@ from deploytui.errors import DeployError, EngineError
 from deploytui.run.direct import DirectDoor
 
 CALL_S = 10.0
+NOT_READY = 503
 NO_ENTRY = "Set api_key_env to the name of a variable that holds the server's key."
 NO_SUCH_CALL = "Check that base_url is an OpenAI-compatible server that has the workload's endpoint."
 REMEDIES = {401: NO_ENTRY, 403: NO_ENTRY, 404: NO_SUCH_CALL, 405: NO_SUCH_CALL, 501: NO_SUCH_CALL}
@@ -29,6 +30,10 @@ def on_this_host(base_url: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+class NotReadyError(EngineError):
+    """A server answers that it can't serve just now (HTTP 503), as some do while they load."""
 
 
 class Door(Protocol):
@@ -70,6 +75,33 @@ async def reached(door: Door, path: str) -> int | str:
         return str(error) or type(error).__name__
 
 
+async def ready_status(calls: Door, headers: dict[str, str], path: str) -> int | None:
+    """The HTTP status of a readiness path, or of a URL of its own; None when nobody answers."""
+    parts = urlsplit(path)
+    if not parts.scheme:
+        return await status(calls, path)
+    own = f"{parts.scheme}://{parts.netloc}"
+    # The key is the engine's alone, and another address may be anybody's.
+    given = headers if urlsplit(calls.base_url).netloc == parts.netloc else {}
+    async with door(own, given) as elsewhere:
+        return await status(elsewhere, f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}")
+
+
+async def get_answer(door: Door, path: str) -> Any | None:
+    """What a GET answers with 200, as JSON or else as text; None for anything else."""
+    try:
+        with anyio.fail_after(CALL_S):
+            code, content = await door.call("GET", path)
+    except (OSError, DeployError):
+        return None
+    if code != 200:
+        return None
+    try:
+        return msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return content.decode(errors="replace")
+
+
 async def get_json(door: Door, path: str) -> Any | None:
     """The JSON a GET answers with 200; None for anything else."""
     try:
@@ -105,7 +137,8 @@ async def ask_one(door: Door, path: str, body: dict[str, Any], seconds: float) -
 
 
 def _refused(code: int, content: bytes) -> EngineError:
-    return EngineError(
+    kind = NotReadyError if code == NOT_READY else EngineError
+    return kind(
         f"The engine refused a request with HTTP {code}.",
         kind="request_rejected",
         why=content[:500].decode(errors="replace"),
@@ -113,8 +146,10 @@ def _refused(code: int, content: bytes) -> EngineError:
     )
 
 
-def one_token_body(endpoint: str, model: str, text: str) -> tuple[str, dict[str, Any]]:
+def one_token_body(endpoint: str, model: str, text: str, api: str = "openai") -> tuple[str, dict[str, Any]]:
     """Path and body of the smallest real request with `text` as its prompt."""
+    if api == "tgi":
+        return "generate", {"inputs": text, "parameters": {"max_new_tokens": 1}}
     common: dict[str, Any] = {"model": model, "max_tokens": 1, "temperature": 0.0}
     if endpoint == "chat":
         return "v1/chat/completions", {**common, "messages": [{"role": "user", "content": text}]}

@@ -1,7 +1,8 @@
 """An engine process and the keeper that stands between it and the runner."""
 
+import json
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,8 @@ from anyio.abc import Process
 from msgspec import Struct
 
 from deploytui.run.children import child, lines, marked, tell, unwrapped
+from deploytui.session.secrets import secret_values
+from deploytui.telemetry.cgroup import oom_kills
 
 KEEPER = Path(__file__).parent.parent / "host" / "keeper.py"
 STOP_S = 15.0
@@ -40,6 +43,8 @@ class Kept:
     exit_signal: int | None = None
     spawn_error: str = ""
     survivors: tuple[int, ...] = ()
+    oom_kills: int | None = field(default_factory=oom_kills)
+    """Of our control group before the engine started; None where nothing tells."""
     started: anyio.Event = field(default_factory=anyio.Event)
     exited: anyio.Event = field(default_factory=anyio.Event)
     gone: anyio.Event = field(default_factory=anyio.Event)
@@ -74,11 +79,19 @@ class Kept:
 
 @asynccontextmanager
 async def kept(
-    argv: tuple[str, ...], *, env: Mapping[str, str], session: str, folder: Path, grace_s: float, hurry: anyio.Event
+    argv: tuple[str, ...],
+    *,
+    env: Mapping[str, str],
+    session: str,
+    folder: Path,
+    grace_s: float,
+    hurry: anyio.Event,
+    secrets: Sequence[str] = (),
 ) -> AsyncIterator[Kept]:
     """An engine that lives inside the block; at its end it is stopped nicely, or at once when `hurry` is set.
 
-    `env` is the engine's alone: a library path meant for it must not reach the keeper.
+    `env` is the engine's alone: a library path meant for it must not reach the keeper. Its log holds a sign in the
+    place of `secrets`, and of those that its environment holds by their names.
     """
     order = {
         "argv": argv,
@@ -87,6 +100,7 @@ async def kept(
         "log": str(folder / "engine.log"),
         "tail": str(folder / "engine.tail.log"),
         "grace_s": grace_s,
+        "secrets": (*secrets, *secret_values(env)),
     }
     keeper = (sys.executable, "-I", "-S", str(KEEPER))
     with unwrapped():
@@ -95,7 +109,7 @@ async def kept(
             anyio.create_task_group() as group,
         ):
             engine = Kept(process)
-            await tell(process, msgspec.json.encode(order))
+            await tell(process, json.dumps(order).encode())  # spells out the bytes of names that are no UTF-8
             group.start_soon(_listen, engine)
             try:
                 yield engine

@@ -12,7 +12,7 @@ from deploytui.plan.asked import common_output_tokens
 from deploytui.plan.forecast import engine_slots
 from deploytui.plan.loads import at_point
 from deploytui.plan.parts import WARMUP, part_name
-from deploytui.profile.schema import Closed, Load
+from deploytui.profile.load_schema import Closed, Load
 from deploytui.record.events import Measured, RepeatDone
 from deploytui.record.facts import Failure, Sidecar
 from deploytui.record.keys import StepKey

@@ -3,7 +3,9 @@
 import time
 from typing import TextIO
 
+from deploytui.record.before import fit_phrase, preparation_phrase, recovery_phrase
 from deploytui.record.capacity import Search
+from deploytui.record.engine_events import FitRead, PreparationDone, RecoveryDone
 from deploytui.record.events import (
     AnyEvent,
     CapacityFound,
@@ -81,7 +83,14 @@ def told(event: AnyEvent, state: SessionState) -> str | None:
             return f"{name}: {phase}"
         case PhaseEnded(candidate=name, phase="loading", evidence=evidence) if "load_s" in evidence:
             return f"{name}: serves after {evidence['load_s']:.1f} s"
-        case Progress(candidate=name):
+        case FitRead(candidate=name, fit=fit):
+            said = fit_phrase(fit)
+            return f"{name}: {said}" if said else None
+        case PreparationDone(candidate=name, preparation=made):
+            return f"{name}: prepared {preparation_phrase(made)}"
+        case RecoveryDone(candidate=name, checks=checks):
+            return f"{name}: {'; '.join(map(recovery_phrase, checks))}"
+        case Progress(candidate=name) if event.text or event.total:
             return f"{name}: {_progress(event)}"
         case StatusSet(candidate=name, status=status, failure=failure):
             return f"{name}: {status}{_because(failure)}" if failure else None

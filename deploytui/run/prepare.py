@@ -1,13 +1,14 @@
 """All that can be refused before a session exists: the profile, its trust, its candidates, the state folder."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from deploytui.artifact.embedded import default_cache_dir
+from deploytui.artifact.manifest import recorded_sha256
 from deploytui.check.inputs import read_inputs
 from deploytui.errors import UsageError
 from deploytui.plan.inputs import NO_INPUTS, Inputs, input_notes
@@ -16,6 +17,7 @@ from deploytui.profile.nearest import nearest
 from deploytui.profile.parse import parse_profile
 from deploytui.profile.schema import Profile
 from deploytui.quality.tasks import load_task
+from deploytui.run.containers import remove_left
 from deploytui.session.folder import SessionFolder, new_session
 from deploytui.session.leftovers import reap_dead_sessions
 from deploytui.session.lock import SessionLock
@@ -37,6 +39,8 @@ class Prepared:
     """Items of each quality task."""
     inputs: Inputs = NO_INPUTS
     """The files that the workload names."""
+    recorded: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By candidate: the checksums that saved results hold of its files."""
     notes: tuple[str, ...] = ()
 
 
@@ -51,6 +55,7 @@ def prepare(path: Path, state: Path, *, only: Sequence[str], confirm: Confirm) -
     sha256 = fingerprint(text)
     confirmed(asked, state, sha256, confirm)
     reaped = reap_dead_sessions(state)
+    removed = remove_left(state)
     folder = new_session(state, profile.name, datetime.now().astimezone())
     lock = SessionLock.acquire(folder)
     save_text(folder.profile, text)
@@ -63,9 +68,11 @@ def prepare(path: Path, state: Path, *, only: Sequence[str], confirm: Confirm) -
         profile_sha256=sha256,
         items=items,
         inputs=inputs,
+        recorded={one.name: recorded_sha256(asked.results, one.name) for one in profile.candidates},
         notes=(
             *input_notes(profile.workload, inputs),
             *(f"Ended process {left.pid}, left by session {left.session}: {left.program}" for left in reaped),
+            *(f"Removed the container {name}, left by a session that is dead." for name in removed),
         ),
     )
 

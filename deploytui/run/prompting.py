@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 from anyio import to_thread
+from msgspec import Struct
 
 from deploytui.load.orders import Prompt
 from deploytui.plan.asked import longest_prompt, shortest_prompt
@@ -21,7 +22,7 @@ from deploytui.plan.workload import draw
 from deploytui.profile.schema import Workload
 from deploytui.record.events import PromptsMade
 from deploytui.record.facts import Sidecar
-from deploytui.run.doors import Door, ask_one, one_token_body, prompt_tokens
+from deploytui.run.doors import Answer, Door, ask_one, one_token_body, prompt_tokens
 from deploytui.run.recorder import now_ns
 from deploytui.run.sidecars import sidecar
 from deploytui.session.folder import SessionFolder
@@ -37,37 +38,57 @@ class Uncounted(Exception):
     """The engine tells no prompt tokens."""
 
 
-async def _count(door: Door, endpoint: str, model: str, said: Said, timeout_s: float) -> int:
-    path, body = one_token_body(endpoint, model, said if isinstance(said, str) else "")
+class Counter(Struct, frozen=True):
+    """An engine that is asked how many tokens prompts have."""
+
+    door: Door
+    endpoint: str
+    model: str
+    timeout_s: float
+    api: str = "openai"
+
+
+async def _count(counter: Counter, said: Said) -> int:
+    path, body = one_token_body(counter.endpoint, counter.model, said if isinstance(said, str) else "", counter.api)
     if not isinstance(said, str):
         body["messages"] = list(said)
-    count = prompt_tokens(await ask_one(door, path, body, timeout_s))
+    if counter.api == "tgi":
+        body["parameters"] |= {"details": True, "decoder_input_details": True}
+    answer = await ask_one(counter.door, path, body, counter.timeout_s)
+    count = own_prompt_tokens(answer) if counter.api == "tgi" else prompt_tokens(answer)
     if count is None:
         raise Uncounted
     return count
 
 
-async def calibrate(
-    door: Door, workload: Workload, model: str, timeout_s: float, inputs: Inputs = NO_INPUTS
-) -> Calibration | None:
+def own_prompt_tokens(answer: Answer) -> int | None:
+    """Tokens of the prompt, as TGI's own endpoint lists them; None where it does not."""
+    match answer:
+        case {"details": {"prefill": [_, *_] as prefill}}:
+            return len(prefill)
+        case _:
+            return None
+
+
+async def calibrate(counter: Counter, workload: Workload, inputs: Inputs = NO_INPUTS) -> Calibration | None:
     """Which words are one token for this engine, and what its template adds; None when that can't be told."""
     steps = calibration(longest_prompt(workload, inputs))
     shortest = shortest_prompt(workload, inputs)
     try:
         text = next(steps)
-        count = await _count(door, workload.endpoint, model, text, timeout_s)
+        count = await _count(counter, text)
         # One word with its template tells whether any prompt of that length can be made: said before all is counted.
         words_for(Calibration(Vocabulary((), ()), count - 1), shortest or count)
         while True:
             text = steps.send(count)
-            count = await _count(door, workload.endpoint, model, text, timeout_s)
+            count = await _count(counter, text)
     except StopIteration as done:
         found: Calibration | None = done.value
     except Uncounted:
         return None
     if found is None or workload.turns == 1:
         return found
-    count = await _count(door, workload.endpoint, model, turn_messages(found), timeout_s)
+    count = await _count(counter, turn_messages(found))
     found = msgspec.structs.replace(found, turn_tokens=max(count - found.overhead_tokens - TURN_WORDS, 0))
     question_words(found, shortest or count)
     return found
@@ -86,10 +107,12 @@ async def prepare_prompts(
     candidate: str,
     timeout_s: float,
     inputs: Inputs = NO_INPUTS,
+    api: str = "openai",
 ) -> tuple[PromptsMade, Calibration | None]:
     """Make and write all prompts of the session; what was found out about the tokenizer makes further parts alike."""
+    counter = Counter(door, workload.endpoint, model, timeout_s, api)
     is_synthetic = workload.dataset is None
-    found = await calibrate(door, workload, model, timeout_s, inputs) if is_synthetic else None
+    found = await calibrate(counter, workload, inputs) if is_synthetic else None
     files, last = await to_thread.run_sync(_write_all, folder, workload, found, inputs)
     return PromptsMade(
         at_ns=now_ns(),
@@ -98,7 +121,7 @@ async def prepare_prompts(
         tokenizer_of=candidate if found else None,
         target_tokens=fixed(workload.prompt_tokens) if workload.turns == 1 else None,
         overhead_tokens=found.overhead_tokens if found else None,
-        exact=found is not None and await _verified(door, workload, model, last, timeout_s),
+        exact=found is not None and await _verified(counter, last),
     ), found
 
 
@@ -114,10 +137,10 @@ def is_exact_expected(workload: Workload) -> bool:
     return workload.prompt_tokens is not None or lengths_from_trace(workload)
 
 
-async def _verified(door: Door, workload: Workload, model: str, made: Sequence[Request], timeout_s: float) -> bool:
+async def _verified(counter: Counter, made: Sequence[Request]) -> bool:
     """Whether the engine counts what prompts were made to be."""
     asked = [(request.prompt or request.messages or "", request.tokens) for request in made]
-    return all([await _count(door, workload.endpoint, model, said, timeout_s) == tokens for said, tokens in asked])
+    return all([await _count(counter, said) == tokens for said, tokens in asked])
 
 
 def _write_all(

@@ -11,6 +11,7 @@ from deploytui.record.events import AnyEvent, NodeRollup, Progress, Rollup
 from deploytui.record.fold import fold
 from deploytui.record.state import SessionState
 from deploytui.session.journal import Journal
+from deploytui.session.secrets import masked_event
 
 Listener = Callable[[AnyEvent, SessionState], None]
 KEPT_WHILE_FULL = 10_000
@@ -28,17 +29,24 @@ class Recorder:
     memory, series of the screen excepted, and goes out when there is room again.
     """
 
-    def __init__(self, journal: Journal, complain: Callable[[str], None]) -> None:
+    def __init__(self, journal: Journal, complain: Callable[[str], None], secrets: tuple[str, ...] = ()) -> None:
         self.journal = journal
         self.state = SessionState()
         self.listeners: list[Listener] = []
         self.trouble: str | None = None
         """The last reason the journal could not be written; None while all is on disk."""
         self._complain = complain
+        self.secrets = secrets
+        """What is written nowhere."""
         self._waiting: deque[AnyEvent] = deque(maxlen=KEPT_WHILE_FULL)
 
+    def hide(self, secret: str) -> None:
+        """Keep one more secret out of all that is said from now on, such as the key of an engine."""
+        self.secrets = (secret, *self.secrets)
+
     def say(self, event: AnyEvent) -> None:
-        """Record `event`."""
+        """Record `event`, without secrets."""
+        event = masked_event(event, self.secrets)
         self.state = fold(self.state, event)
         self._write(event)
         for listener in self.listeners:

@@ -13,7 +13,7 @@ from anyio import to_thread
 import deploytui
 from deploytui.decide.exit import exit_status
 from deploytui.definitions import DEFINITIONS_VERSION
-from deploytui.profile.schema import Candidate
+from deploytui.profile.schema import Candidate, Profile
 from deploytui.record.events import Decided, EnvironmentRead, Note, SessionEnded, SessionStarted
 from deploytui.record.planned import PlannedStep
 from deploytui.record.state import SessionState
@@ -31,6 +31,7 @@ from deploytui.run.spares import Spares
 from deploytui.run.ticker import Ticker
 from deploytui.session.identity import boot_id
 from deploytui.session.journal import Journal
+from deploytui.session.secrets import secret_values
 from deploytui.telemetry.environment import read_environment
 
 
@@ -46,7 +47,7 @@ async def run_session(
 ) -> Ended:
     """Run the whole session."""
     journal, cut = Journal.open(prepared.folder.journal)
-    recorder = Recorder(journal, complain)
+    recorder = Recorder(journal, complain, _secrets(prepared.profile))
     recorder.listeners.extend(listeners)
     adopt_orphans()
     halt = Halt()
@@ -60,6 +61,7 @@ async def run_session(
         spares=Spares(prepared.folder.id, prepared.folder.path / "workers.log"),
         halt=halt,
         inputs=prepared.inputs,
+        recorded=prepared.recorded,
         judge=job.judge,
     )
     recorder.say(_started(prepared))
@@ -77,6 +79,13 @@ async def run_session(
             status = await _ended(ctx)
         group.cancel_scope.cancel()
     return Ended(status, recorder.state if recorder.trouble is not None else None)
+
+
+def _secrets(profile: Profile) -> tuple[str, ...]:
+    """What is to be written nowhere; what a candidate is called by is no secret, whatever variable holds it, too."""
+    keys = [one.api_key_env for one in profile.candidates if one.api_key_env]
+    names = [*(one.name for one in profile.candidates), *profile.quality.tasks]
+    return tuple(value for value in secret_values(os.environ, keys) if not any(value in name for name in names))
 
 
 def _started(prepared: Prepared) -> SessionStarted:

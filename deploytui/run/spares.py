@@ -2,11 +2,12 @@
 
 import sys
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 from anyio.abc import Process
 
+from deploytui.errors import DeployError
 from deploytui.run.children import child, marked
 
 WORKER = (sys.executable, "-m", "deploytui.load.worker")
@@ -24,9 +25,10 @@ class Spares:
         self._waiting: list[tuple[AsyncExitStack, Process]] = []
 
     async def keep(self, count: int) -> None:
-        """Have so many wait."""
-        while len(self._waiting) < count:
-            self._waiting.append(await self._started())
+        """Have so many wait, as far as the node lets us: one that is needed and can't be started says so itself."""
+        with suppress(DeployError):
+            while len(self._waiting) < count:
+                self._waiting.append(await self._started())
 
     @asynccontextmanager
     async def worker(self) -> AsyncIterator[Process]:
@@ -51,8 +53,12 @@ class Spares:
 
     async def _started(self) -> tuple[AsyncExitStack, Process]:
         async with AsyncExitStack() as stack:
-            process = await stack.enter_async_context(
-                child(WORKER, env=marked(self._session), errors=self.errors, grace_s=LAST_WORDS_S)
-            )
+            try:
+                process = await stack.enter_async_context(
+                    child(WORKER, env=marked(self._session), errors=self.errors, grace_s=LAST_WORDS_S)
+                )
+            except OSError as error:
+                fix = "Look at the limits of processes, memory and open files of this user (ulimit -a)."
+                raise DeployError("A load worker can't be started.", why=str(error), fix=fix) from error
             held = stack.pop_all()
         return held, process

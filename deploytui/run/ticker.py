@@ -106,15 +106,22 @@ class Ticker:
         """The candidate's memory so far."""
         gpu, host = self._window.peak_gpu_bytes, self._window.peak_host_bytes
         load_gpu, load_host = self._load_memory
-        source = (
-            "nvml device above pre-launch" if gpu is not None else "process tree rss" if host is not None else "none"
-        )
+        source = "process tree rss" if host is not None else "none"
+        if gpu is not None:
+            source = "system-unified above pre-launch" if self._unified() else "nvml device above pre-launch"
         return MemoryUse(
             load_gpu_bytes=load_gpu,
             peak_gpu_bytes=gpu,
             load_host_bytes=load_host,
             peak_host_bytes=host,
             source=source,
+        )
+
+    def _unified(self) -> bool:
+        """Whether the candidate's GPUs share the host's memory."""
+        devices = self._newest.devices if self._newest else ()
+        return any(
+            device.uuid in self._window.baseline and device.memory_source == "system-unified" for device in devices
         )
 
     async def unwatch(self) -> int | None:

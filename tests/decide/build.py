@@ -7,7 +7,9 @@ from msgspec.structs import replace
 
 from deploytui.decide.session import decide
 from deploytui.definitions import DEFINITIONS_VERSION
-from deploytui.profile.schema import Candidate, Closed, Gates, Limits, Profile, Workload
+from deploytui.profile.load_schema import Closed
+from deploytui.profile.schema import Candidate, Gates, Limits, Profile, Workload
+from deploytui.record import engine_events
 from deploytui.record import events as ev
 from deploytui.record.facts import Artifact, ColdStart, EngineFacts, Environment, Failure, Gpu, Host, MemoryUse, Sidecar
 from deploytui.record.fold import fold_all
@@ -83,6 +85,7 @@ def candidate(
     start: ColdStart = ColdStart(launch_s=0.5, load_s=1.5, first_token_s=0.2),  # noqa: B008
     artifact_gib: float | None = 1.0,
     device: str | None = None,
+    foreign: tuple[str, ...] = (),
     point: int = 0,
     change: dict[str, Any] | None = None,
     done: bool = True,
@@ -91,11 +94,15 @@ def candidate(
     out: list[ev.AnyEvent] = []
     if artifact_gib is not None:
         artifact = Artifact(path="m.gguf", format="gguf", bytes=int(artifact_gib * GIB))
-        out.append(ev.ArtifactRead(at_ns=1, candidate=name, artifact=artifact))
+        out.append(engine_events.ArtifactRead(at_ns=1, candidate=name, artifact=artifact))
     out.append(ev.StatusSet(at_ns=2, candidate=name, status=status, failure=fail if run is None else None))
     if status != "load_success":
         return out
-    out.append(ev.EngineRead(at_ns=3, candidate=name, engine=EngineFacts(name="llamacpp", device=device)))
+    out.append(
+        engine_events.EngineRead(
+            at_ns=3, candidate=name, engine=EngineFacts(name="llamacpp", device=device, foreign_gpu_processes=foreign)
+        )
+    )
     samples = [
         sample_of(records, gap_list(records, gap_s), tool)
         for records in ([repeat(), repeat(), repeat()] if repeats is None else repeats)

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from deploytui.decide.session import decide
 from deploytui.decide.subject import decided_concurrency, decided_point
-from deploytui.profile.schema import Burst, Candidate, Closed, Gates, Limits, Poisson, Settings, Workload
+from deploytui.profile.load_schema import Burst, Closed, Poisson
+from deploytui.profile.schema import Candidate, Gates, Limits, Settings, Workload
 from deploytui.record.facts import Failure
 from deploytui.record.verdict import Verdict
 from tests.decide.build import GATES, candidate, codes, one, profile, prompts, repeat, session
@@ -18,6 +19,12 @@ def test_a_candidate_that_measured_all_and_holds_all_is_accepted() -> None:
     found = one()
     assert (found.decision, found.reasons) == ("accept", ())
     assert [line.metric for line in found.held] == ["quality", "ttft_ms.p95"]
+
+
+def test_who_shared_the_gpu_is_named_and_the_numbers_are_not_taken_for_its_own() -> None:
+    found = one(foreign=("GPU 0 is in use by train.py (pid 4711, 30.0 GiB)",))
+    assert (found.decision, codes(found)) == ("tune", ["foreign_gpu_process"])
+    assert "train.py (pid 4711" in found.reasons[0].text
 
 
 def test_without_a_score_it_tunes_however_fast_it_is() -> None:

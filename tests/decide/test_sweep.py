@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from deploytui.decide.session import decide
-from deploytui.profile.schema import Closed, Gates, Limits, Profile
+from deploytui.profile.load_schema import Closed
+from deploytui.profile.schema import Gates, Limits, Profile
 from deploytui.record import events as ev
 from deploytui.record.verdict import Decision
 from tests.decide.build import candidate, codes, profile, prompts, repeat, session

@@ -4,13 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from deploytui.record.engine_events import ArtifactRead, EngineRead, Freed
 from deploytui.record.events import (
     AnyEvent,
-    ArtifactRead,
     Decided,
-    EngineRead,
     EnvironmentRead,
-    Freed,
     Measured,
     NodeRollup,
     Note,

@@ -6,13 +6,18 @@ import msgspec
 import pytest
 
 from deploytui.errors import SessionError
-from deploytui.export.result import json_bytes, result, result_json
+from deploytui.export.result import json_bytes, result, session_parts
 from deploytui.record.events import StatusSet
 from deploytui.record.fold import fold, fold_all
 from deploytui.session.folder import SessionFolder
 from tests.export.parts import profile
 from tests.export.sessions import session_folder, unhappy_candidates, whole_state
 from tests.export.strict import strict
+
+
+def result_json(folder: SessionFolder) -> bytes:
+    asked, state, unreadable = session_parts(folder)
+    return json_bytes(result(asked, state, session_id=folder.id, unreadable_lines=unreadable))
 
 
 def test_a_session_folder_gives_strict_json(tmp_path: Path) -> None:

@@ -66,7 +66,8 @@ def test_chunks_that_met_because_they_were_read_late_bind(extra: int, bound: boo
 
 
 @pytest.mark.parametrize(
-    ("late", "worst_ms", "bound"), [(1, 500.0, False), (2, 500.0, True), (50, 4.0, False), (50, None, True)]
+    ("late", "worst_ms", "bound"),
+    [(1, 500.0, False), (3, 500.0, False), (4, 500.0, True), (50, 4.0, False), (50, None, True)],
 )
 def test_many_requests_sent_noticeably_late_bind(late: int, worst_ms: float | None, bound: bool) -> None:
     found = judged({"clock": "kernel", "late_sends": late, "late_send_ms_max": worst_ms})

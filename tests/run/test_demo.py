@@ -69,10 +69,12 @@ def test_an_engine_that_is_not_installed_is_unsupported_with_a_remedy(demo: tupl
     assert row["failure"]["fix"]
 
 
-def test_a_file_cut_short_fails_to_load_in_the_engines_own_words(demo: tuple[Done, Path]) -> None:
+def test_a_file_cut_short_is_named_before_anything_is_launched(demo: tuple[Done, Path]) -> None:
     row = demo[0].row("cut-short")
     assert row["status"] == "load_failed"
-    assert "failed to read key-value pairs" in row["failure"]["why"]
+    assert row["failure"]["kind"] == "corrupt"
+    assert "ends inside its header" in row["failure"]["why"]
+    assert row["runtime"]["argv"] == []
 
 
 def test_the_model_that_ran_is_the_one_that_is_named(demo: tuple[Done, Path]) -> None:

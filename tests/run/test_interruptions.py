@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deploytui.record.events import EngineRead, PhaseStarted, RepeatDone, SessionEnded
+from deploytui.record.engine_events import EngineRead
+from deploytui.record.events import PhaseStarted, RepeatDone, SessionEnded
 from tests.run.sessions import (
     Done,
     assert_nothing_left,

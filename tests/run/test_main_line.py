@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from deploytui.record.events import Decided, Freed, PhaseStarted, SessionEnded
+from deploytui.record.engine_events import Freed
+from deploytui.record.events import Decided, PhaseStarted, SessionEnded
 from tests.run.sessions import Done, assert_nothing_left, deploytui, events, only_session, write_profile
 
 

@@ -15,7 +15,8 @@ from deploytui.plan.dataset import parse_dataset
 from deploytui.plan.inputs import Inputs
 from deploytui.plan.parts import Part, parts
 from deploytui.plan.prompts import Calibration
-from deploytui.profile.schema import Burst, Closed, Constant, SharedPrefix, Uniform, Workload
+from deploytui.profile.load_schema import Burst, Closed, Constant, Uniform
+from deploytui.profile.schema import SharedPrefix, Workload
 from deploytui.record.events import PromptsMade
 from deploytui.run.doors import door
 from deploytui.run.prompting import part_path, prepare_prompts, write_part

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from deploytui.record.events import Freed, Note
+from deploytui.record.engine_events import Freed
+from deploytui.record.events import Note
 from tests.run.sessions import Done, assert_nothing_left, deploytui, events, only_session, write_profile
 
 RUDE = {

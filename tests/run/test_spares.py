@@ -6,6 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from deploytui.errors import DeployError
 from deploytui.run.children import own_children
 from deploytui.run.spares import Spares
 
@@ -35,6 +36,16 @@ async def test_those_never_needed_are_let_go(spares: Spares) -> None:
     assert len(own_children()) == 2
     with anyio.fail_after(30):
         await spares.close()
+    assert own_children() == frozenset()
+
+
+async def test_a_node_without_room_for_one_says_so_when_it_is_needed(tmp_path: Path) -> None:
+    full = Spares("none", tmp_path / "no-such-folder" / "workers.log")
+    await full.keep(1)
+    with pytest.raises(DeployError, match="load worker") as raised:
+        async with full.worker():
+            pass
+    assert raised.value.why
     assert own_children() == frozenset()
 
 
