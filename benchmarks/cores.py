@@ -3,11 +3,12 @@
 import os
 import platform
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+
+from deploytui.run.selftest_cores import on
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,9 @@ def _siblings(core: int) -> set[int]:
     return found
 
 
-@contextmanager
-def on_cores(*cores: int) -> Iterator[None]:
+def on_cores(*cores: int) -> AbstractContextManager[None]:
     """Processes started within the block run on these cores."""
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, cores)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
+    return on(frozenset(cores))
 
 
 def favour(pid: int) -> bool:

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,14 @@ settings.load_profile("deploytui")
 def anyio_backend() -> str:
     """Async tests run on asyncio, as the product does."""
     return "asyncio"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What `setup-engine` made on this machine is found by no test that does not ask for it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DEPLOYTUI_ENGINES", str(tmp_path_factory.mktemp("engines")))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import click
 
 from deploytui import __version__
-from deploytui.cli import capacity, look, measure, selftest
+from deploytui.cli import capacity, engines, look, measure, selftest
 from deploytui.cli.options import asked_state
 from deploytui.cli.screen import open_screen
 from deploytui.errors import DeployError
@@ -91,6 +91,9 @@ for _command in (
     look.check,
     look.doctor,
     look.export,
+    engines.inspect,
+    engines.explain,
+    engines.setup_engine,
     selftest.selftest,
 ):
     cli.add_command(_command)

@@ -188,6 +188,7 @@ def quality_cell(candidate: CandidateState, view: View) -> Line:
 def verdict_cell(candidate: CandidateState, verdict: Verdict | None, view: View, *, cause: bool = True) -> Line:
     """What became of the candidate, in a sign and a word, with the first cause."""
     kind = f": {candidate.failure.kind}" if candidate.failure and cause else ""
+    kind = "" if kind == f": {candidate.status}" else kind
     if candidate.status == "unsupported":
         return line(Piece(f"– unsupported{kind}", "warn"))
     if candidate.status in ("load_failed", "invalid_config"):

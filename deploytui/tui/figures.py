@@ -1,5 +1,6 @@
 """Numbers as the screen shows them: a missing one is a dash, a coming one an ellipsis, never 0."""
 
+from deploytui import units
 from deploytui.units import GIB
 
 MISSING = "–"
@@ -32,9 +33,7 @@ def latency(seconds: float | None) -> str:
 
 def size(count: float | None) -> str:
     """A number of bytes in GiB, small ones in MiB."""
-    if count is None:
-        return MISSING
-    return f"{count / GIB:.1f} GiB" if count >= GIB else f"{count / (1 << 20):.0f} MiB"
+    return MISSING if count is None else units.size(count)
 
 
 def gibs(count: float | None) -> str:

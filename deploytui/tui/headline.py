@@ -84,7 +84,8 @@ def where(standing: Standing) -> Line:
             return line(*_ending(state), time)
         case _:
             left = eta_s(state, standing.now_ns)
-            eta = f" · eta {clock(left)}" if left is not None else ""
+            # What has taken longer than expected has no time left that anyone knows.
+            eta = f" · eta {clock(left)}" if left is not None and left >= 1 else ""
             return line(*_doing(state), time, eta)
 
 

@@ -59,7 +59,14 @@ class LogTail:
 
 
 def newest_log(folder: Path) -> Path | None:
-    """The file that holds the newest output; None when there is none."""
+    """The file that holds the newest output: the engine's, before it was started that of the last preparation; None
+    when there is none.
+    """
+    places = (folder, *sorted(folder.glob("prepare.*"), reverse=True))
+    return next((log for place in places if (log := _log_in(place)) is not None), None)
+
+
+def _log_in(folder: Path) -> Path | None:
     tail = folder / "engine.tail.log"
     logs = [path for path in (tail, folder / "engine.log") if path.is_file()]
     return next((path for path in logs if path != tail or path.stat().st_size), None)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from deploytui.engine.adapter import host_script
+from tests.artifact.build import gguf, words
 from tests.cli.calls import WORKLOAD, process
 from tests.run.sessions import Done, assert_nothing_left, only_session
 
@@ -61,14 +62,14 @@ def test_a_server_binary_is_found_probed_and_measured(tmp_path: Path, how: str) 
     server, model, state = tmp_path / "llama-server", tmp_path / "tiny.gguf", tmp_path / "state"
     server.write_text(SERVER.format(python=sys.executable, mock=host_script("mock_engine.py")), encoding="utf-8")
     server.chmod(0o755)
-    model.write_bytes(b"GGUF" + bytes(60))
+    model.write_bytes(gguf(words("general.architecture", "llama")))
     command = json.dumps([str(server) if how == "path" else "llama-server"])
     rows = ROW.format(name="own", model=model, lines=f"command = {command}\nsettings = {{ threads = 1 }}")
     (tmp_path / "case.toml").write_text(WORKLOAD + rows, encoding="utf-8")
     path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
-    words = ("run", tmp_path / "case.toml", "--state-dir", state, "--json", "-")
-    assert process(*words, env=path).code == 2
-    done = process(*words, "--trust", env=path)
+    asked = ("run", tmp_path / "case.toml", "--state-dir", state, "--json", "-")
+    assert process(*asked, env=path).code == 2
+    done = process(*asked, "--trust", env=path)
     row = done.row("own")
     assert (row["status"], row["run"]) == ("load_success", "ok"), done.err
     assert row["engine"]["version"] == "4567"

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
+from deploytui.record.engine_events import EngineRead
 from deploytui.record.events import (
     AnyEvent,
-    EngineRead,
     Measured,
     PhaseEnded,
     PhaseStarted,

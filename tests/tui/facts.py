@@ -2,11 +2,7 @@
 
 from msgspec.structs import replace
 
-from deploytui.record.events import (
-    EnvironmentRead,
-    NodeRollup,
-    SessionStarted,
-)
+from deploytui.record.events import EnvironmentRead, NodeRollup, SessionStarted
 from deploytui.record.facts import (
     Band,
     DeviceSample,

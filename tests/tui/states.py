@@ -2,14 +2,7 @@
 
 from collections.abc import Iterable
 
-from deploytui.record.events import (
-    AnyEvent,
-    Decided,
-    Note,
-    PhaseStarted,
-    Progress,
-    SessionEnded,
-)
+from deploytui.record.events import AnyEvent, Decided, Note, PhaseStarted, Progress, SessionEnded
 from deploytui.record.fold import fold_all
 from deploytui.record.planned import PlannedCandidate
 from deploytui.record.state import SessionState

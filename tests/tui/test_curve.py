@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 import pytest
 
+from deploytui.record.events import Measured, RepeatDone
+from deploytui.record.keys import StepKey
 from deploytui.record.measured import Metrics
 from deploytui.record.state import CandidateState, SessionState
 from deploytui.tui.cells import newest_metrics
@@ -20,6 +22,11 @@ def one(state: SessionState) -> CandidateState:
 
 def lines(state: SessionState, width: int = 76) -> list[str]:
     return texts(curve_lines(one(state), state.points, width))
+
+
+def _last_repeat(event: Measured) -> RepeatDone:
+    step = StepKey(event.candidate, point=event.point, repeat=0)
+    return RepeatDone(at_ns=event.at_ns, step=step, metrics=event.metrics, sidecars=())
 
 
 def texts(found: Iterable[Line]) -> list[str]:
@@ -44,6 +51,14 @@ def test_the_grid_shows_the_point_that_is_decided_on() -> None:
 def test_a_point_not_measured_yet_is_not_stood_for_by_another() -> None:
     events = [event for event in sweep_events(decided=2) if getattr(event, "point", None) != 2]
     assert newest_metrics(one(state_of(events))) == (None, False)
+
+
+def test_before_all_repeats_are_done_the_curve_shows_the_last_ones_and_says_so() -> None:
+    events = [_last_repeat(event) if isinstance(event, Measured) and event.point else event for event in sweep_events()]
+    head, _, *rows = lines(state_of(events))
+    assert "so far: last repeats" in head
+    assert [row[3:9].strip() for row in rows] == ["1", "4", "16", "64", "128"]
+    assert "so far" not in lines(state_of(sweep_events()))[0]
 
 
 @pytest.mark.parametrize("width", [20, 40, 58, 76, 116])

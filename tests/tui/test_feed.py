@@ -107,3 +107,15 @@ def test_an_outgrown_log_goes_on_in_its_tail(tmp_path: Path) -> None:
     (tmp_path / "engine.tail.log").write_bytes(b"end\n")
     assert tail.read()
     assert tail.text() == ["end"]
+
+
+def test_before_an_engine_is_started_the_last_preparation_is_followed(tmp_path: Path) -> None:
+    tail = LogTail(tmp_path)
+    for number in (0, 1):
+        (tmp_path / f"prepare.{number}").mkdir()
+        (tmp_path / f"prepare.{number}" / "engine.log").write_bytes(b"step %d\n" % number)
+        assert tail.read()
+        assert tail.text() == [f"step {number}"]
+    (tmp_path / "engine.log").write_bytes(b"loading\n")
+    assert tail.read()
+    assert tail.text() == ["loading"]

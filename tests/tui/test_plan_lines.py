@@ -2,16 +2,8 @@
 
 import pytest
 
-from deploytui.profile.schema import (
-    Candidate,
-    Closed,
-    Lognormal,
-    Profile,
-    SharedPrefix,
-    TraceReplay,
-    Uniform,
-    Workload,
-)
+from deploytui.profile.load_schema import Closed, Lognormal, TraceReplay, Uniform
+from deploytui.profile.schema import Candidate, Profile, SharedPrefix, Workload
 from deploytui.tui.details.plan import plan_lines
 from deploytui.tui.pieces import text_of
 

@@ -5,11 +5,16 @@ from typing import Any
 
 from deploytui.record.facts import Artifact, EngineFacts
 from deploytui.record.state import CandidateState
+from deploytui.tui.details.before import before_lines
 from deploytui.tui.details.live import labelled
-from deploytui.tui.figures import size
+from deploytui.tui.figures import MISSING, size
 from deploytui.tui.pieces import Line, Piece, line
 from deploytui.tui.plain import visible
 from deploytui.tui.words import engine_title
+
+MOST_CHECKSUMS = 3
+TEXTS = (".json", ".jinja", ".txt", ".md", ".py")
+"""Ends of the names of files that come with weights."""
 
 
 def config_lines(candidate: CandidateState, baseline: str | None) -> tuple[Line, ...]:
@@ -19,6 +24,7 @@ def config_lines(candidate: CandidateState, baseline: str | None) -> tuple[Line,
         *differing(candidate),
         *engine_lines(candidate),
         *(artifact_lines(candidate.artifact) if candidate.artifact else ()),
+        *before_lines(candidate),
         *(argv_lines(candidate.engine) if candidate.engine else ()),
     )
 
@@ -53,7 +59,7 @@ def engine_lines(candidate: CandidateState) -> Iterable[Line]:
 
 def artifact_lines(artifact: Artifact) -> Iterable[Line]:
     """The model as it lies on disk."""
-    about = (artifact.format, artifact.quantization, artifact.architecture)
+    about = (artifact.format, artifact.quantization or artifact.dtype, artifact.architecture)
     parts = [visible(part) for part in about if part]
     parts += [size(artifact.bytes)] if artifact.bytes is not None else []
     parts += [f"context {artifact.context_length}"] if artifact.context_length else []
@@ -61,8 +67,19 @@ def artifact_lines(artifact: Artifact) -> Iterable[Line]:
     for label, value in (("path", artifact.path), ("revision", artifact.revision)):
         if value:
             yield labelled(label, visible(value))
-    for path, digest in list(artifact.sha256.items())[:3]:
-        yield labelled("sha256", f"{digest[:16]}…", Piece(f"  {visible(path)}", "dim"))
+    yield from _checksum_lines(artifact)
+
+
+def _checksum_lines(artifact: Artifact) -> Iterable[Line]:
+    """Some of the checksums, those of weights first; the rest as a number."""
+    named = sorted(artifact.sha256.items(), key=lambda item: (item[0].endswith(TEXTS), item[0]))
+    how = "  declared by the hub" if artifact.checksum == "declared" else ""
+    label = "sha256"
+    for path, digest in named[:MOST_CHECKSUMS]:
+        yield labelled(label, f"{digest[:16]}…", Piece(f"  {visible(path)}{how}", "dim"))
+        label = ""
+    if (more := len(named) - MOST_CHECKSUMS) > 0:
+        yield labelled("", Piece(f"and of {more} more file{'' if more == 1 else 's'}", "dim"))
 
 
 def argv_lines(facts: EngineFacts) -> Iterable[Line]:
@@ -80,5 +97,20 @@ def argv_lines(facts: EngineFacts) -> Iterable[Line]:
 
 def _table(label: str, values: Mapping[str, Any]) -> Iterable[Line]:
     for key, value in values.items():
-        yield labelled(label, f"{visible(str(key))} = {visible(str(value))}")
+        yield labelled(label, f"{visible(str(key))} = {visible(value_text(value))}")
         label = ""
+
+
+def value_text(value: Any) -> str:
+    """A value as a reader would write it: no signs of the language it is kept in."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case None:
+            return MISSING
+        case dict():
+            return ", ".join(f"{key} {value_text(one)}" for key, one in value.items()) or MISSING
+        case list() | tuple():
+            return ", ".join(map(value_text, value)) or MISSING
+        case _:
+            return str(value)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from deploytui.compare.curve import CurvePoint, curve
 from deploytui.record.capacity import Capacity
+from deploytui.record.measured import Metrics
 from deploytui.record.planned import By, PlannedPoint
 from deploytui.record.state import CandidateState
 from deploytui.tui.figures import MISSING, number, percent
@@ -49,7 +50,7 @@ COLUMNS = (
 
 def curve_lines(candidate: CandidateState, planned: Sequence[PlannedPoint], width: int) -> tuple[Line, ...]:
     """The table in `width` cells, what was found of the capacity first; nothing for a load of a single point."""
-    points = curve(candidate.measured, planned)
+    points = curve(measured_so_far(candidate), planned)
     known = capacity_lines(candidate.capacity) if candidate.capacity else ()
     if len(points) < 2:
         return tuple(known)
@@ -58,10 +59,22 @@ def curve_lines(candidate: CandidateState, planned: Sequence[PlannedPoint], widt
     heads = "".join(f"{column.title:>{column.width}}" for column in columns)
     return (
         *known,
-        line(Piece(visible(candidate.name), "strong"), Piece(legend(points), "dim")),
+        line(Piece(visible(candidate.name), "strong"), Piece(legend(points), "dim"), *_unfinished(candidate, points)),
         line(Piece(f"{'':3}{by:>6}{heads}", "dim")),
         *_rows(points, candidate.point, columns, bars),
     )
+
+
+def measured_so_far(candidate: CandidateState) -> dict[int, Metrics]:
+    """Each point's pooled metrics; before they are known those of its last repeat."""
+    return {record.step.point: record.metrics for record in candidate.repeats} | candidate.measured
+
+
+def _unfinished(candidate: CandidateState, points: Sequence[CurvePoint]) -> Line:
+    """Says so where a row is not of all repeats yet."""
+    if all(one.point in candidate.measured for one in points):
+        return ()
+    return (Piece("  so far: last repeats", "dim"),)
 
 
 def legend(points: Sequence[CurvePoint]) -> str:

@@ -98,19 +98,24 @@ def drawn(label: str, series: Series, value: str, width: int, rows: int) -> Iter
 def phase_lines(candidate: CandidateState) -> Iterable[Line]:
     """How long each phase took, and the parts of the start."""
     if candidate.phases:
-        took = (f"{record.phase} {clock(record.seconds)}" for record in candidate.phases if record.seconds >= 0.5)
+        took = (f"{record.phase} {clock(round(record.seconds))}" for record in candidate.phases if record.seconds > 0.5)
         text = " · ".join(took)
         if text:
             yield labelled("phases", Piece(text, "dim"))
     start = candidate.cold_start
     if start is not None:
         total = MISSING if start.total_s is None else f"{number(start.total_s)} s"
-        parts = (("launch", start.launch_s), ("load", start.load_s), ("first token", start.first_token_s))
+        parts = (
+            *(("prepare", start.prepare_s), ("launch", start.launch_s), ("load", start.load_s)),
+            ("first token", start.first_token_s),
+        )
         known = " · ".join(f"{word} {number(value)} s" for word, value in parts if value is not None)
         yield labelled("cold start", total, Piece(f"  {known}", "dim"))
     freed = candidate.freed
     if freed is not None and freed.survivors:
-        yield line(Piece(f"✘ still alive after the stop: pid {', '.join(map(str, freed.survivors))}", "bad"))
+        names = dict(zip(freed.survivors, freed.survivor_names, strict=False))
+        alive = ", ".join(f"pid {pid} {visible(names.get(pid, ''))}".rstrip() for pid in freed.survivors)
+        yield line(Piece(f"✘ still alive after the stop: {alive}", "bad"))
 
 
 def labelled(label: str, *parts: Piece | str) -> Line:

@@ -4,7 +4,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from deploytui.profile.schema import Candidate, Gates, Lengths, Limits, Load, Profile, Workload
+from deploytui.profile.load_schema import Lengths, Load
+from deploytui.profile.schema import Candidate, Gates, Limits, Prepare, Profile, Workload
+from deploytui.tui.details.config import value_text
 from deploytui.tui.details.live import labelled
 from deploytui.tui.figures import grouped, number
 from deploytui.tui.pieces import Line, Piece, line
@@ -110,11 +112,19 @@ def gate_texts(gates: Gates) -> Iterable[str]:
             yield f"{metric.replace('_', ' ')} {sign} {number(value)}"
 
 
+def prepare_text(prepare: Prepare) -> str:
+    """What is made of the model before it is loaded."""
+    made = prepare.precision or prepare.format or ""
+    return f"prepared as {made}" if made else "prepared first"
+
+
 def candidate_line(row: Candidate, baseline: str | None) -> Line:
     """One candidate: engine, model, what it sets."""
     settings = msgspec.to_builtins(row.settings)
     about = [engine_title(row.engine), row.model or row.base_url or "", row.format or "", row.dtype or ""]
-    about += [f"{key} {value}" for key, value in settings.items()]
+    about += [prepare_text(row.prepare)] if row.prepare else []
+    about += [f"in {row.container.image}"] if row.container else []
+    about += [f"{key} {value_text(value)}" for key, value in settings.items()]
     return line(
         Piece(f"  {visible(row.name)}", "strong"),
         Piece("  (baseline)" if row.name == baseline else "", "dim"),

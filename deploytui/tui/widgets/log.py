@@ -29,7 +29,8 @@ class EngineLog(LinePanel):
         if self._tail is not None and self._tail.folder == folder:
             return
         self._tail = LogTail(folder) if folder is not None else None
-        self.show([line(Piece("no log yet" if folder else "no log: these are saved results", "dim"))], top=True)
+        text = "nothing logged so far" if folder else "no log: these are saved results"
+        self.show([line(Piece(text, "dim"))], top=True)
         self.look()
 
     def close(self) -> None:

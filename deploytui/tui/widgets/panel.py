@@ -44,7 +44,8 @@ class LinePanel(Toned, can_focus=False):
             self.refresh()
         self._refresh_changes(before)
         if self.follow and (at_end or top):
-            self.scroll_end(animate=False, immediate=True)
+            # Forced: as long as all lines fitted, no scrolling is allowed, and the bar comes only with the next layout.
+            self.scroll_end(animate=False, immediate=True, force=True)
         elif top and self.scroll_offset.y:
             self.scroll_to(y=0, animate=False, force=True)
 
