@@ -134,7 +134,8 @@ def _progress(event: Progress) -> str:
 def _because(failure: Failure | None) -> str:
     if failure is None:
         return ""
-    return " – " + " ".join(part for part in (failure.what, failure.why, failure.fix) if part)
+    why = f"({failure.why})" if failure.why else ""
+    return " – " + " ".join(part for part in (failure.what, why, failure.fix) if part)
 
 
 def _figures(metrics: Metrics) -> str:
