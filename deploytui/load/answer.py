@@ -3,12 +3,12 @@
 from array import array
 from dataclasses import dataclass, field
 
-from deploytui.load.chunks import DONE, TEXT_CAP, Chunk, Usage, is_whole, parse
-from deploytui.load.http1 import Head, ResponseReader
+from deploytui.load.chunks import DONE, TEXT_CAP, UNKNOWN, Chunk, Usage, is_whole, parse
+from deploytui.load.head import Head
+from deploytui.load.http1 import ResponseReader
 from deploytui.load.kernel_clock import KERNEL, MIXED, USER
 from deploytui.load.outcome import record_of
 from deploytui.load.quick import is_begun, plain_text, plain_texts, token, whole_events
-from deploytui.load.refusal import is_event_stream
 from deploytui.load.sse import EVENT_CAP, Event, EventReader
 from deploytui.record.trace import RequestRecord
 
@@ -49,7 +49,7 @@ class Answer:
     _read_ns: int = 0
     end_ns: int | None = None
     finish_reason: str | None = None
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = UNKNOWN
     failed: tuple[str, str] | None = None
     """How the connection failed: kind and text."""
     stream_error: str | None = None
@@ -101,12 +101,19 @@ class Answer:
             self._take(Event(payloads[place]), at_ns)
             place += 1
         last = len(payloads) - LAST_EVENTS if payloads[-1:] == [DONE] else len(payloads)
-        if last > place and (texts := plain_texts(payloads[place:last])):
-            self._take_texts(texts, at_ns)
+        if last > place + 1:
+            self._take_middle(payloads[place:last], at_ns)
             place = last
         for payload in payloads[place:]:
-            text = plain_text(payload) if self._is_under_way and len(payloads) > 1 else None
-            if text:
+            self._take(Event(payload), at_ns)
+
+    def _take_middle(self, payloads: list[bytes], at_ns: int) -> None:
+        """Several events under way, of which most are plain text."""
+        if texts := plain_texts(payloads):
+            self._take_texts(texts, at_ns)
+            return
+        for payload in payloads:
+            if text := plain_text(payload) if self._is_under_way else None:
                 self._take_texts([text], at_ns)
             else:
                 self._take(Event(payload), at_ns)
@@ -142,7 +149,7 @@ class Answer:
         headless = self.http.head is None
         body = self.http.feed(data)
         if headless and self.http.head is not None:
-            self.is_stream = is_event_stream(self.http.head)
+            self.is_stream = self.http.head.is_event_stream
         if body:
             self._take_body(body, at_ns)
         if self.http.bad is not None:
@@ -154,7 +161,7 @@ class Answer:
     def begin(self, head: Head) -> None:
         """Take the head from a library that reads HTTP itself; reads then bring the body alone, `eof` its whole end."""
         self.http.begin_body(head)
-        self.is_stream = is_event_stream(head)
+        self.is_stream = head.is_event_stream
 
     def eof(self, at_ns: int) -> None:
         """The peer closed the connection."""
@@ -192,8 +199,7 @@ class Answer:
     @property
     def clocks(self) -> set[str]:
         """The clocks that stamped its reads."""
-        words = {KERNEL: self.user_reads < self.reads, USER: bool(self.user_reads)}
-        return {word for word, used in words.items() if used}
+        return {word for word, used in ((KERNEL, self.user_reads < self.reads), (USER, self.user_reads)) if used}
 
     @property
     def unanswered(self) -> bool:
@@ -208,8 +214,7 @@ class Answer:
     @property
     def retry_after(self) -> str | None:
         """When a server that refused wants to be asked again, in its own words; None where it does not say."""
-        head = self.http.head
-        return head.headers.get("retry-after") if head is not None else None
+        return None if self.http.head is None else self.http.head.headers.get("retry-after")
 
     @property
     def signs_of_life(self) -> int:
@@ -261,6 +266,9 @@ class Answer:
 
     def _take_usage(self, usage: Usage) -> None:
         old = self.usage
+        if old is UNKNOWN:
+            self.usage = usage
+            return
         self.usage = Usage(
             self._larger(old.prompt_tokens, usage.prompt_tokens),
             self._larger(old.output_tokens, usage.output_tokens),

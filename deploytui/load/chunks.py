@@ -28,7 +28,11 @@ class Usage(Struct, frozen=True, gc=False):
     cached_tokens: int | None = None
 
 
-class Chunk(Struct, frozen=True, kw_only=True, omit_defaults=True):
+UNKNOWN = Usage()
+"""Before the server has told any count."""
+
+
+class Chunk(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The facts of one event."""
 
     content: str = ""

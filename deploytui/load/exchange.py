@@ -103,13 +103,20 @@ class User:
 
 
 async def _take_in(wire: Connection, answer: Answer, timeout_s: float) -> None:
+    loop = asyncio.get_running_loop()
+    limit = loop.call_later(timeout_s, _run_out, wire, answer, timeout_s)
     try:
-        async with asyncio.timeout(timeout_s) as limit:
-            await wire.news()
-            if not answer.over:  # [DONE] came; the end of the response is still due
-                soon = asyncio.get_running_loop().time() + AFTER_DONE_S
-                limit.reschedule(min(soon, limit.when() or soon))
-                while not answer.over:
-                    await wire.news()
-    except TimeoutError:
-        answer.fail("timeout", f"the answer was not complete within {timeout_s:g} s", time.monotonic_ns())
+        await wire.news()
+        if not answer.over:  # [DONE] came; the end of the response is still due
+            limit.cancel()
+            soon = min(loop.time() + AFTER_DONE_S, limit.when())
+            limit = loop.call_at(soon, _run_out, wire, answer, timeout_s)
+            while not answer.over:
+                await wire.news()
+    finally:
+        limit.cancel()
+
+
+def _run_out(wire: Connection, answer: Answer, timeout_s: float) -> None:
+    answer.fail("timeout", f"the answer was not complete within {timeout_s:g} s", time.monotonic_ns())
+    wire.wake()

@@ -3,40 +3,16 @@
 import re
 from collections.abc import Callable
 
-from msgspec import Struct
+from deploytui.load.head import BadResponse, Head, known, parse_head, remember, shown
 
 LINE_CAP = 64 << 10
 """Longest status line, header line or chunk-size line [bytes]."""
 HEAD_CAP = 256 << 10
 """Longest head, or trailer section [bytes]."""
 
-KNOWN_HEADS = 64
-"""Heads that are remembered; those with a date change every second."""
-
-_STATUS = re.compile(rb"HTTP/1\.([0-9]) ([1-5][0-9]{2})(?: .*)?", re.DOTALL)
 _SIZE = re.compile(rb"[0-9A-Fa-f]{1,16}")
-_BODILESS = frozenset({204, 304})
-
-
-class _Bad(ValueError):
-    """The peer does not speak HTTP/1.1 as it should."""
-
-
-class Head(Struct, frozen=True, kw_only=True):
-    """Status and headers; names in lower case, repeated headers joined by a comma."""
-
-    status: int
-    minor: int
-    headers: dict[str, str]
-
-    @property
-    def media_type(self) -> str:
-        """The content type without parameters, in lower case; empty when the peer names none."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-    def tokens(self, name: str) -> list[str]:
-        """The comma-separated words of a header, in lower case."""
-        return [token.strip().lower() for token in self.headers.get(name, "").split(",") if token.strip()]
+_LAST_CHUNK = b"0\r\n\r\n"
+"""The end of a chunked body without trailers."""
 
 
 class ResponseReader:
@@ -75,8 +51,11 @@ class ResponseReader:
     def feed(self, data: bytes) -> bytes:
         """The body bytes that this read brought, without framing; what stands before a fault is still given."""
         fresh = self._state == "head" and not self._buffer and not self._lines
-        if fresh and (known := _known.get(data)) is not None:
-            self._begin(known)
+        if fresh and (head := known(data)) is not None:
+            self._begin(head)
+            return b""
+        if data == _LAST_CHUNK and self.between_chunks:
+            self._end()
             return b""
         self._buffer = self._buffer[self._at :] + data
         self._at = 0
@@ -84,10 +63,10 @@ class ResponseReader:
         try:
             while self.bad is None and _STEPS[self._state](self, body):
                 pass
-        except _Bad as bad:
+        except BadResponse as bad:
             self.bad = str(bad)
-        if fresh and self.head is not None:
-            _remember(data, self.head)
+        if fresh and self.head is not None and self.bad is None:
+            remember(data, self.head)
         return body[0] if len(body) == 1 else b"".join(body)
 
     def begin_body(self, head: Head) -> None:
@@ -111,16 +90,13 @@ class ResponseReader:
         """Whether the connection may carry another request."""
         if self.head is None or self.bad or not self.over or self.surplus or self._framing == "until_eof":
             return False
-        if "transfer-encoding" in self.head.headers and "content-length" in self.head.headers:
-            return False
-        tokens = self.head.tokens("connection")
-        return "close" not in tokens if self.head.minor else "keep-alive" in tokens
+        return self.head.keeps_alive
 
     def _line(self) -> bytes | None:
         """The next line without its end; None while it is not whole."""
         end = self._buffer.find(b"\n", self._at)
         if (end if end >= 0 else len(self._buffer)) - self._at > LINE_CAP:
-            raise _Bad(f"a header or chunk-size line is longer than {LINE_CAP} bytes")
+            raise BadResponse(f"a header or chunk-size line is longer than {LINE_CAP} bytes")
         if end < 0:
             return None
         line = self._buffer[self._at : end]
@@ -133,21 +109,21 @@ class ResponseReader:
             return False
         self._head_bytes += len(line) + 2
         if self._head_bytes > HEAD_CAP:
-            raise _Bad(f"the head is longer than {HEAD_CAP} bytes")
+            raise BadResponse(f"the head is longer than {HEAD_CAP} bytes")
         if line:
             self._lines.append(line)
         elif self._lines:
-            self._begin(_parse_head(self._lines))
+            self._begin(parse_head(self._lines))
         return True
 
     def _begin(self, head: Head) -> None:
         self._lines, self._head_bytes = [], 0
         if head.status == 101:
-            raise _Bad("the peer switched to another protocol")
+            raise BadResponse("the peer switched to another protocol")
         if head.status < 200:
             return
         self.head = head
-        self._framing, self._due = _framing(head)
+        self._framing, self._due = head.framing
         self._state = self._framing
         if self._framing == "length" and not self._due:
             self._end()
@@ -178,7 +154,7 @@ class ResponseReader:
             return False
         size = line.partition(b";")[0].strip(b" \t")
         if not _SIZE.fullmatch(size):
-            raise _Bad(f"{_shown(line)} is no chunk size")
+            raise BadResponse(f"{shown(line)} is no chunk size")
         self._due = int(size, 16)
         end = self._at + self._due
         if self._due and self._buffer.startswith(b"\r\n", end):  # the whole chunk is here, as nearly always
@@ -199,7 +175,7 @@ class ResponseReader:
         if line is None:
             return False
         if line:
-            raise _Bad(f"{_shown(line)} stands where a chunk should end")
+            raise BadResponse(f"{shown(line)} stands where a chunk should end")
         self._state = "chunked"
         return True
 
@@ -209,7 +185,7 @@ class ResponseReader:
             return False
         self._head_bytes += len(line) + 2
         if self._head_bytes > HEAD_CAP:
-            raise _Bad(f"the trailers are longer than {HEAD_CAP} bytes")
+            raise BadResponse(f"the trailers are longer than {HEAD_CAP} bytes")
         if not line:
             self._end()
         return True
@@ -233,56 +209,3 @@ _STEPS: dict[str, Callable[[ResponseReader, list[bytes]], bool]] = {
     "trailers": ResponseReader._trailers,
     "over": ResponseReader._behind,
 }
-
-
-_known: dict[bytes, Head] = {}
-"""Heads that were read before: a server says the same one again and again."""
-
-
-def _remember(data: bytes, head: Head) -> None:
-    """Bytes that were one whole head and nothing else."""
-    if data.find(b"\r\n\r\n") + 4 == len(data) and 200 <= head.status < 300:
-        if len(_known) >= KNOWN_HEADS:
-            _known.clear()
-        _known[data] = head
-
-
-def _parse_head(lines: list[bytes]) -> Head:
-    status = _STATUS.fullmatch(lines[0])
-    if status is None:
-        raise _Bad(f"{_shown(lines[0])} is no HTTP/1.1 status line")
-    headers: dict[str, str] = {}
-    name = ""
-    for line in lines[1:]:
-        text = line.decode(errors="replace")
-        if line[:1] in (b" ", b"\t"):  # a folded header goes on
-            if not name:
-                raise _Bad("the head begins with a folded line")
-            headers[name] += " " + text.strip()
-            continue
-        name, colon, value = text.partition(":")
-        name = name.strip().lower()
-        if not colon or not name:
-            raise _Bad(f"{_shown(line)} is no header")
-        headers[name] = f"{headers[name]}, {value.strip()}" if name in headers else value.strip()
-    return Head(status=int(status[2]), minor=int(status[1]), headers=headers)
-
-
-def _framing(head: Head) -> tuple[str, int]:
-    """How the body's end is told (`length`, `chunked`, `until_eof`), and its length."""
-    if head.status in _BODILESS:
-        return "length", 0
-    codings = head.tokens("transfer-encoding")
-    if codings:
-        return ("chunked", 0) if codings[-1] == "chunked" else ("until_eof", 0)
-    lengths = set(head.tokens("content-length"))
-    if not lengths:
-        return "until_eof", 0
-    length = lengths.pop()
-    if lengths or not (length.isascii() and length.isdigit()):
-        raise _Bad(f"content-length {head.headers['content-length'][:60]!r} is no length")
-    return "length", int(length)
-
-
-def _shown(line: bytes) -> str:
-    return repr(line[:60].decode(errors="replace"))

@@ -9,7 +9,8 @@ import aiohttp
 from deploytui.load.answer import Answer
 from deploytui.load.client import Target
 from deploytui.load.exchange import User
-from deploytui.load.http1 import LINE_CAP, Head
+from deploytui.load.head import Head
+from deploytui.load.http1 import LINE_CAP
 from deploytui.load.render import Request
 from deploytui.load.trouble import LoadError
 from deploytui.load.wire import Connection

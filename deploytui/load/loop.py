@@ -63,8 +63,7 @@ class HotSelector(selectors.BaseSelector):
     def __init__(self) -> None:
         self._epoll = select.epoll()
         self._keys: dict[int, selectors.SelectorKey] = {}
-        self._readers: dict[int, Reader] = {}
-        self._reads: dict[int, Callable[[int, int], Received]] = {}
+        self._readers: dict[int, tuple[Callable[[int, int], Received], Reader]] = {}
         self._room = FEW_BYTES
         self.settle: Callable[[], None] = _nothing
         """What is to be done when all was read, before any of it is looked at."""
@@ -78,12 +77,11 @@ class HotSelector(selectors.BaseSelector):
     def watch(self, fd: int, reader: Reader) -> None:
         """Read whenever there is something, until `unwatch`."""
         self._epoll.register(fd, select.EPOLLIN)
-        self._readers[fd], self._reads[fd] = reader, reader.recvmsg
+        self._readers[fd] = reader.recvmsg, reader
 
     def unwatch(self, fd: int) -> None:
         """No more reads; to be said before the socket is closed, may be said again."""
         if self._readers.pop(fd, None) is not None:
-            del self._reads[fd]
             self._epoll.unregister(fd)
 
     def register(self, fileobj: "FileDescriptorLike", events: int, data: object = None) -> selectors.SelectorKey:
@@ -128,35 +126,36 @@ class HotSelector(selectors.BaseSelector):
 
     def _read_all(self, ready: list[tuple[int, int]], since_ns: int) -> list[tuple[selectors.SelectorKey, int]]:
         """Read and look at what is watched; the rest is for asyncio."""
-        reads, room, others = self._reads.get, self._room, []
-        received: list[tuple[int, Received, int]] = []
-        broken: list[tuple[int, OSError]] = []
+        find, room, others = self._readers.get, self._room, []
+        received: list[tuple[Reader, Received, int]] = []
+        broken: list[tuple[Reader, OSError]] = []
         for fd, event in ready:
-            recvmsg = reads(fd)
-            if recvmsg is None:
+            watched = find(fd)
+            if watched is None:
                 if (key := self._keys.get(fd)) is not None:
                     others.append((key, _events(event) & key.events))
                 continue
+            recvmsg, reader = watched
             try:
-                received.append((fd, recvmsg(room, ANCILLARY_BYTES), _now_ns()))
+                received.append((reader, recvmsg(room, ANCILLARY_BYTES), _now_ns()))
             except (BlockingIOError, InterruptedError):
                 continue
             except OSError as error:
-                broken.append((fd, error))
+                broken.append((reader, error))
         if received:
             self.settle()
         self._look_at(received, since_ns)
-        for fd, why in broken:
-            self._readers[fd].broke(why)
+        for reader, why in broken:
+            reader.broke(why)
         return others
 
-    def _look_at(self, received: list[tuple[int, Received, int]], since_ns: int) -> None:
-        readers, largest = self._readers, 0
-        for fd, what, at_ns in received:
-            readers[fd].look_at(what, at_ns, since_ns)
-            size = len(what[0])
-            largest = max(largest, size)
-        self._room = READ_BYTES if largest >= FEW_BYTES else FEW_BYTES
+    def _look_at(self, received: list[tuple[Reader, Received, int]], since_ns: int) -> None:
+        full = False
+        for reader, what, at_ns in received:
+            reader.look_at(what, at_ns, since_ns)
+            if len(what[0]) >= FEW_BYTES:
+                full = True
+        self._room = READ_BYTES if full else FEW_BYTES
 
     def _count(self, reads: int, now_ns: int) -> None:
         self._few = reads < MANY
@@ -181,7 +180,6 @@ class HotSelector(selectors.BaseSelector):
         self._epoll.close()
         self._keys.clear()
         self._readers.clear()
-        self._reads.clear()
 
     def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
         """What asyncio registered, by descriptor."""

@@ -1,13 +1,7 @@
 """Answers that are no event stream, in words."""
 
 from deploytui.load.chunks import error_text
-from deploytui.load.http1 import Head
-
-
-def is_event_stream(head: Head) -> bool:
-    """Whether an event stream follows."""
-    plain = head.tokens("content-encoding") in ([], ["identity"])
-    return 200 <= head.status < 300 and head.media_type == "text/event-stream" and plain
+from deploytui.load.head import Head
 
 
 def refusal(head: Head, body: bytes) -> str:

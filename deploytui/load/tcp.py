@@ -6,9 +6,11 @@ merges segments in its queue, so smaller reads would tell nothing more.
 
 import asyncio
 import contextlib
+import functools
 import socket
 import time
 from collections.abc import Callable
+from typing import Any
 
 from deploytui.load.kernel_clock import Ancillary, KernelClock, ask_for_stamps
 from deploytui.load.loop import Received, hurry, read_once, settling, unwatch, watch
@@ -22,8 +24,7 @@ _now_ns = time.monotonic_ns
 
 async def dialled(address: str, port: int) -> socket.socket:
     """A connected socket to a numeric address; raises OSError."""
-    found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    family, kind, protocol, _, place = found[0]
+    family, kind, protocol, _, place = _place(address, port)
     with contextlib.ExitStack() as undone:
         sock = undone.enter_context(socket.socket(family, kind, protocol))
         sock.setblocking(False)
@@ -32,6 +33,11 @@ async def dialled(address: str, port: int) -> socket.socket:
         await asyncio.get_running_loop().sock_connect(sock, place)
         undone.pop_all()
     return sock
+
+
+@functools.cache
+def _place(address: str, port: int) -> tuple[int, int, int, str, Any]:
+    return socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)[0]
 
 
 async def dial(address: str, port: int, clock: KernelClock, meter: Meter) -> "TcpWire":
@@ -104,6 +110,11 @@ class TcpWire:
             finally:
                 self._news = None
 
+    def wake(self) -> None:
+        """Have `news` return."""
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
+
     def close(self) -> None:
         """Let go of it at once."""
         self._answer = None
@@ -160,7 +171,7 @@ class TcpWire:
     def _told(self, answer: Sink) -> None:
         if answer.over:
             self._answer = None
-        self._tell()
+        self.wake()
 
     def _first_stamp(self, ancillary: Ancillary, now_ns: int) -> int | None:
         """Some kernels and sandboxes take the option and never stamp: the first read tells."""
@@ -198,11 +209,7 @@ class TcpWire:
             answer.fail("reset", f"the connection broke: {broken}", _now_ns())
         elif answer is not None:
             answer.eof(_now_ns())
-        self._tell()
-
-    def _tell(self) -> None:
-        if self._news is not None and not self._news.done():
-            self._news.set_result(None)
+        self.wake()
 
     def _stop(self) -> None:
         if self._sock.fileno() >= 0:

@@ -42,6 +42,9 @@ class Connection(Protocol):
     async def news(self) -> None:
         """Wait until the answer is over, or `[DONE]` came."""
 
+    def wake(self) -> None:
+        """Have `news` return: somebody else ended the answer."""
+
     def close(self) -> None:
         """Let go of it at once."""
 

@@ -169,3 +169,46 @@ def test_a_head_that_came_before_is_read_alike_and_what_stands_behind_it_is_not_
     assert interim.feed(b"HTTP/1.1 100 Continue\r\n\r\n" + head % 1) == b""
     assert interim.feed(head % 1) == (head % 1)[:2]
     assert interim.surplus
+
+
+HEADS = st.sampled_from(
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: x5\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5, 6\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\n\r\n",
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+        b"HTTP/1.0 200 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n folded\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nno header\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: gzip\r\n\r\n",
+        CHUNKED,
+    ]
+)
+
+
+@given(head=HEADS | st.binary(max_size=30).map(lambda junk: b"HTTP/1.1 200 OK\r\n" + junk + b"\r\n\r\n"))
+def test_a_head_says_the_same_each_time_it_comes(head: bytes) -> None:
+    """A server repeats itself, and what is remembered of it must not read otherwise than the bytes."""
+    said = []
+    for _ in range(3):
+        reader, body = read(head)
+        said.append((body, reader.bad, reader.over, reader.reusable, reader.head))
+    assert said[0] == said[1] == said[2]
+
+
+@given(size=st.integers(0, 12), packed=st.booleans())
+def test_the_end_of_a_chunked_body_reads_the_same_in_a_read_of_its_own(size: int, packed: bool) -> None:
+    chunk = b"%x\r\n%b\r\n" % (size, b"x" * size) if size else b""
+    reads = [CHUNKED + chunk + b"0\r\n\r\n"] if packed else [CHUNKED, chunk, b"0\r\n\r\n"]
+    reader, body = read(*reads)
+    assert body == b"x" * size
+    assert reader.reusable
+    reader.feed(b"more")
+    assert not reader.reusable
+
+
+def test_what_looks_like_the_last_chunk_inside_a_chunk_is_data() -> None:
+    reader, body = read(CHUNKED, b"5\r\n", b"0\r\n\r\n", b"\r\n", b"0\r\n\r\n")
+    assert body == b"0\r\n\r\n"
+    assert reader.reusable
