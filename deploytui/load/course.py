@@ -19,7 +19,6 @@ from deploytui.record.trace import CUT_OFF, RequestRecord
 LATE_NS = 1_000_000
 """A request of an open loop sent more than this after its time is late [ns]."""
 TOO_MANY = 429
-KEY_HEADERS = ("authorization", "api-key", "x-api-key")
 JUDGED_FROM = 20
 """Finished requests before their share of failures can end a load."""
 
@@ -126,16 +125,7 @@ class Course:
         answer.retried = asking.refused is not None and asking.refused is not answer
         worker, asked_tokens = self._order.shard, asking.request.asked_tokens
         record = answer.record()
-        if record.error is not None:
-            record = replace(record, error=self._without_keys(record.error))
         return replace(record, worker=worker, asked_tokens=asked_tokens) if worker or asked_tokens else record
-
-    def _without_keys(self, error: str) -> str:
-        """The server's words without the key it was sent, which some repeat."""
-        for name, value in self._order.headers.items():
-            key = value.removeprefix("Bearer ") if name.lower() in KEY_HEADERS else ""
-            error = error.replace(key, "…") if key else error
-        return error
 
     def _take(self, record: RequestRecord, answer: Answer) -> None:
         self.tally.add(record)

@@ -107,8 +107,8 @@ def known(data: bytes) -> Head | None:
 
 
 def remember(data: bytes, head: Head) -> None:
-    """Keep a good head, where the bytes were all of it and nothing else."""
-    if data.find(b"\r\n\r\n") + 4 == len(data) and 200 <= head.status < 300:
+    """Keep a good head, whose bytes were these and nothing else."""
+    if 200 <= head.status < 300:
         if len(_known) >= KNOWN_HEADS:
             _known.clear()
         _known[data] = head

@@ -65,7 +65,7 @@ class ResponseReader:
                 pass
         except BadResponse as bad:
             self.bad = str(bad)
-        if fresh and self.head is not None and self.bad is None:
+        if fresh and self.head is not None and not body and self._stands_behind_head:
             remember(data, self.head)
         return body[0] if len(body) == 1 else b"".join(body)
 
@@ -84,6 +84,13 @@ class ResponseReader:
     def between_chunks(self) -> bool:
         """Whether the next byte begins a chunk of a chunked body."""
         return self._state == "chunked" and self._at == len(self._buffer)
+
+    @property
+    def _stands_behind_head(self) -> bool:
+        """Whether nothing was read but the head."""
+        if self.bad is not None or self.surplus or self._at < len(self._buffer):
+            return False
+        return self._state == self._framing or (self.over and self._framing == "length")
 
     @property
     def reusable(self) -> bool:

@@ -9,6 +9,9 @@ Stopped = Literal["time", "errors", "cancelled"]
 """Why a load ended before all was asked: its time was over, too many requests failed, or somebody wished it."""
 
 
+KEY_HEADERS = ("authorization", "api-key", "x-api-key")
+
+
 class Prompt(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line of a prompts file: one request; either `prompt` or `messages`."""
 
@@ -59,7 +62,13 @@ class LoadOrder(Struct, frozen=True, kw_only=True):
     """Path of the file that gets the chunk stamps."""
     keep_text: bool = False
     secrets: tuple[str, ...] = ()
-    """What no file shall hold, though a server may repeat it, such as the key in `headers`."""
+    """What no file shall hold, though a server may repeat it."""
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The secrets, and the keys that `headers` carry."""
+        keys = (value.removeprefix("Bearer ") for name, value in self.headers.items() if name.lower() in KEY_HEADERS)
+        return tuple(dict.fromkeys(filter(None, (*self.secrets, *keys))))
 
 
 class Ready(Struct, frozen=True, kw_only=True, tag="ready", tag_field="kind"):

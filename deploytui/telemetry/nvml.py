@@ -1,5 +1,7 @@
 """The GPUs of this node through the NVIDIA driver's library; nothing is called before someone asks."""
 
+import ctypes
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
@@ -11,6 +13,9 @@ from deploytui.telemetry.device import INTEGRATED, LOST, Device
 from deploytui.telemetry.messages import DeviceReading
 
 NO_BINDING = "The NVML binding can't be imported ({}); reinstall deploytui, which brings nvidia-ml-py."
+LIBRARY, NO_LIBRARY = "libnvidia-ml.so.1", 12
+"""The driver's library on Linux, and NVML's own number and words for its absence."""
+NO_LIBRARY_TEXT = "NVML Shared Library Not Found"
 NO_GPU = "The NVIDIA driver answers but shows no GPU; check CUDA devices of the job or container."
 REMEDIES: dict[int, str] = {
     4: "ask for access to the /dev/nvidia* files",
@@ -40,6 +45,8 @@ class Gpus:
     @classmethod
     def open(cls, binding: Any = None) -> Self:
         """Load the library and find its devices; another binding than `pynvml` may be given. Raises nothing."""
+        if binding is None and not _is_installed():
+            return cls(missing=_in_words(NO_LIBRARY_TEXT, NO_LIBRARY))
         try:
             nvml = binding or _import_binding()
         except ImportError as error:
@@ -104,8 +111,11 @@ def read_gpus(binding: Any = None) -> GpuReading:
 
 def reason(error: Any) -> str:
     """One line: what the driver's library says, and what to do."""
-    remedy = REMEDIES.get(getattr(error, "value", -1), "run nvidia-smi for more")
-    return f"No GPU can be read: {str(error).rstrip('.')}; {remedy}."
+    return _in_words(str(error), getattr(error, "value", -1))
+
+
+def _in_words(text: str, number: int) -> str:
+    return f"No GPU can be read: {text.rstrip('.')}; {REMEDIES.get(number, 'run nvidia-smi for more')}."
 
 
 def visible_uuids(cuda_visible_devices: str | None, gpus: Sequence[Gpu]) -> tuple[str, ...]:
@@ -141,6 +151,17 @@ def _resolve(entry: str, gpus: Sequence[Gpu]) -> str | None:
         return None
     begun = [gpu.uuid for gpu in gpus if gpu.uuid.lower().startswith(entry.lower())]
     return begun[0] if len(begun) == 1 else None
+
+
+def _is_installed() -> bool:
+    """Whether the driver's library can be loaded, found out without the binding, which takes long to load."""
+    if not sys.platform.startswith("linux"):
+        return True
+    try:
+        ctypes.CDLL(LIBRARY)
+    except OSError:
+        return False
+    return True
 
 
 def _import_binding() -> Any:
