@@ -10,8 +10,10 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from compileall import compile_dir
 from pathlib import Path
 
+import deploytui
 from benchmarks import long, paced, streams, unpaced
 from benchmarks.cores import Cores, chosen, circumstances, favour
 from benchmarks.figures import Figures
@@ -57,6 +59,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help=f"one round of {' and '.join(QUICK)}")
     asked = parser.parse_args()
     cores, figures = chosen(), Figures()
+    compile_dir(Path(deploytui.__file__).parent, quiet=2)  # as an installed package is; else each start compiles anew
     adopt_orphans()
     folder = Path(tempfile.mkdtemp(prefix="deploytui-benchmarks-"))
     try:

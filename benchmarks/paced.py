@@ -5,6 +5,7 @@ from pathlib import Path
 from benchmarks.cores import Cores
 from benchmarks.figures import Figures
 from benchmarks.floor import carry
+from benchmarks.pace import note_pace
 from benchmarks.server import Served, Server, span_ns
 from benchmarks.session import Load, Ran, run_headless, run_on_screen
 from benchmarks.truth import Errors, Heard, errors, heard_by_floor, heard_by_session, joined, quantile
@@ -17,6 +18,7 @@ TOKENS = LOAD.requests * LOAD.tokens
 def measure(server: Server, cores: Cores, folder: Path, rounds: int, figures: Figures) -> None:
     """All rounds; memory is weighed in the last one only, since reading it costs the weighed."""
     for k in range(rounds):
+        note_pace(cores.client, figures)
         _floor(server, cores, folder / f"{k}", figures)
         last = k == rounds - 1
         ran = run_headless(_ready(server), (cores.client,), folder / f"{k}" / "headless", LOAD, memory=last)

@@ -6,6 +6,7 @@ from math import isfinite
 
 from benchmarks.figures import Figures
 from benchmarks.long import MOMENTS
+from benchmarks.pace import PACE
 from benchmarks.streams import STREAMS, most
 
 MB = 1e6
@@ -149,8 +150,13 @@ def _streams(figures: Figures) -> Iterator[str]:
     rounds = len(figures.values[f"{STREAMS[0]} streams itl p99 us"])
     yield (
         f"| 4 | streams at 20 ms with ITL error P99 < 1 ms | {found} | ≥ 2000 | "
-        f"{'yes' if found >= 2000 else '**no**'} | – | {each} ({rounds}) |"
+        f"{'yes' if found >= 2000 else '**no**'} | {_of_floor(figures)} | {each} ({rounds}) |"
     )
+
+
+def _of_floor(figures: Figures) -> str:
+    found = most(figures, "floor ")
+    return "–" if found is None else f"{'≥ ' if found == STREAMS[-1] else ''}{found}"
 
 
 def _remarks(figures: Figures) -> Iterator[str]:
@@ -164,6 +170,8 @@ def _remarks(figures: Figures) -> Iterator[str]:
         ("last byte → the repeat's line in the journal, 1,000 requests: {:.2f} s", "headless repeat s", 1.0),
         ("last byte → end of the process, 1,000 requests: {:.2f} s", "headless exit s", 1.0),
         ("last byte → end of the process, 100,000 requests: {:.2f} s", "large exit s", 1.0),
+        ("the server itself sends {:.0f} k tokens/s, one event a send, to a client that rests", "server burst 1", 1e3),
+        ("the server itself sends {:.2f} M tokens/s, 8 events a send, to a client that rests", "server burst 8", 1e6),
         ("whole-life CPU per 1,000 requests with the screen {:.2f} s", "screen cpu s per 1000", 1.0),
         ("peak memory of all processes, screen live (PSS) {:.0f} MB", "screen pss all", MB),
         ("peak memory of all processes without the screen (PSS) {:.0f} MB", "headless pss all", MB),
@@ -171,6 +179,11 @@ def _remarks(figures: Figures) -> Iterator[str]:
         value = figures.median(name)
         if value is not None:
             yield text.format(value / scale)
+    if (ends := figures.ends(PACE)) is not None:
+        yield (
+            f"the client's core read the same JSON in {ends[0]:.2f} … {ends[1]:.2f} µs an event, before each round: "
+            "how much of it others left"
+        )
     yield from _processes(figures)
     yield from _memory(figures)
 

@@ -1,5 +1,6 @@
 /* The floor: what the same load costs a client in C. One thread, epoll, recv, a scan for lines of server-sent events.
  * client PORT REQUESTS STREAMS TOKENS [user|kernel STAMPS]
+ * With REST_US in its environment it sleeps that long before each look: nearly idle, it shows what the server can send.
  * With STAMPS each event's arrival goes to that file, taken after recv (user) or from the kernel's SO_TIMESTAMPNS (kernel):
  * little-endian, per request u32 id, u32 events, i64 sent, then an i64 an event. CLOCK_MONOTONIC.
  * Prints JSON: seconds of processor and of wall from the first send to the last answer, events, answers that said [DONE]. */
@@ -170,7 +171,9 @@ int main(int argc, char **argv) {
     int64_t began = read_clock(CLOCK_MONOTONIC);
     for (int i = 0; i < count && next_request < total; i++) ask(&streams[i]);
     static struct epoll_event events[1024];
+    const char *rest = getenv("REST_US");
     while (finished < total) {
+        if (rest) usleep(atoi(rest));
         int n = epoll_wait(loop, events, 1024, 20000);
         if (n <= 0) fail("the server sent nothing for 20 s");
         for (int i = 0; i < n; i++) take(events[i].data.ptr);
