@@ -19,8 +19,14 @@ LAST_EVENTS = 3
 """What ends most streams: the finish reason, the usage, `[DONE]`."""
 
 
+class _Touched:
+    """What each token touches lies together: with a thousand streams every line of memory is fetched anew."""
+
+    __slots__ = ("_flows", "done_ns", "keep_text", "over", "reads", "stamps")
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
-class Answer:
+class Answer(_Touched):
     """What came so far of one response; `over` when nothing more is awaited."""
 
     id: int
@@ -265,22 +271,9 @@ class Answer:
                 self.reasoning.append(chunk.reasoning)
 
     def _take_usage(self, usage: Usage) -> None:
-        old = self.usage
-        if old is UNKNOWN:
-            self.usage = usage
-            return
-        self.usage = Usage(
-            self._larger(old.prompt_tokens, usage.prompt_tokens),
-            self._larger(old.output_tokens, usage.output_tokens),
-            self._larger(old.cached_tokens, usage.cached_tokens),
-        )
-
-    def _larger(self, old: int | None, new: int | None) -> int | None:
-        if old is None or new is None:
-            return old if new is None else new
-        if new < old:
+        if self.usage.is_above(usage):
             self.flags.add("usage_fell")
-        return max(old, new)
+        self.usage = self.usage.at_least(usage)
 
     def _take_unterminated(self) -> None:
         """A last event without its empty line; it was there with the last bytes, not when the connection closed."""

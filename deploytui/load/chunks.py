@@ -27,6 +27,27 @@ class Usage(Struct, frozen=True, gc=False):
     output_tokens: int | None = None
     cached_tokens: int | None = None
 
+    def is_above(self, newer: "Usage") -> bool:
+        """Whether any count is larger than a newer one, though counts only grow."""
+        if self is UNKNOWN:
+            return False
+        return any(old is not None and new is not None and new < old for old, new in _pairs(self, newer))
+
+    def at_least(self, newer: "Usage") -> "Usage":
+        """The larger of each count that is known."""
+        if self is UNKNOWN:
+            return newer
+        known = ([count for count in pair if count is not None] for pair in _pairs(self, newer))
+        return Usage(*(max(counts, default=None) for counts in known))
+
+
+def _pairs(old: Usage, new: Usage) -> tuple[tuple[int | None, int | None], ...]:
+    return (
+        (old.prompt_tokens, new.prompt_tokens),
+        (old.output_tokens, new.output_tokens),
+        (old.cached_tokens, new.cached_tokens),
+    )
+
 
 UNKNOWN = Usage()
 """Before the server has told any count."""

@@ -88,6 +88,8 @@ class KernelClock:
     def __init__(self, *, monotonic: ReadClock = time.monotonic_ns, wall: ReadClock = time.time_ns) -> None:
         self.jumps = 0
         """How often the wall clock was seen to jump."""
+        self.carry = self.carried
+        """`carried`, once for all connections: one of its own for each would be one more thing to fetch at a read."""
         self._monotonic, self._wall = monotonic, wall
         self._suspect_wall_ns = 0
         self._suspect_until_ns = 0

@@ -1,5 +1,6 @@
 """How long bytes waited for the worker, and what that did to them: the error that the load generator itself may add."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 FINE_NS = 1 << 13
@@ -21,9 +22,14 @@ class Meter:
     """Reads that held several generated chunks."""
     late_merged: int = 0
     """Those of them that may have waited longer than `LATE_NS`."""
+    count: Callable[[int], None] = field(init=False, repr=False, compare=False)
+    """`add`, once for all connections: one of its own for each would be one more thing to fetch at each read."""
     _longest_ns: int = -1
     _fine: list[int] = field(default_factory=lambda: [0] * _CELLS)
     _coarse: list[int] = field(default_factory=lambda: [0] * (_CELLS + 1))
+
+    def __post_init__(self) -> None:
+        self.count = self.add
 
     def add(self, waited_ns: int) -> None:
         """Count a read that waited so long."""

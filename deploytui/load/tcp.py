@@ -71,7 +71,7 @@ class TcpWire:
         self._sock = sock
         self.recvmsg = self._reading()
         self._clock = clock
-        self._meter, self._count = meter, meter.add
+        self._meter, self._count = meter, meter.count
         self._stamp: Stamper | None = self._first_stamp if ask_for_stamps(sock) else None
         """None where this process has to stamp what comes in."""
         self._latest_ns = 0
@@ -176,7 +176,7 @@ class TcpWire:
     def _first_stamp(self, ancillary: Ancillary, now_ns: int) -> int | None:
         """Some kernels and sandboxes take the option and never stamp: the first read tells."""
         at_ns = self._clock.carried(ancillary, now_ns)
-        self._stamp = self._clock.carried if at_ns is not None else None
+        self._stamp = self._clock.carry if at_ns is not None else None
         if at_ns is None:
             hurry(self._loop)
         return at_ns
