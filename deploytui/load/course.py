@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from deploytui.load.answer import Answer
 from deploytui.load.exchange import User
+from deploytui.load.loop import catch_up
 from deploytui.load.orders import LoadOrder, Snapshot, Stopped
 from deploytui.load.render import Request
 from deploytui.load.tally import Tally
@@ -95,6 +96,7 @@ class Course:
             task.result()
             return None
         why = self.ended.result()
+        catch_up()
         self._cut(why)
         for asking in self._asking:  # at once: what is connecting now shall not send any more
             if asking.task is not None:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from deploytui.load.answer import Answer
+from deploytui.load.loop import catch_up
 from deploytui.load.render import Request
 from deploytui.load.wire import Connection
 
@@ -118,5 +119,6 @@ async def _take_in(wire: Connection, answer: Answer, timeout_s: float) -> None:
 
 
 def _run_out(wire: Connection, answer: Answer, timeout_s: float) -> None:
+    catch_up()
     answer.fail("timeout", f"the answer was not complete within {timeout_s:g} s", time.monotonic_ns())
     wire.wake()

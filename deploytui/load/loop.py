@@ -11,8 +11,9 @@ import selectors
 import socket
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from deploytui.load.backlog import Backlog, Reader, Received
 from deploytui.load.kernel_clock import ANCILLARY_BYTES
 
 if TYPE_CHECKING:
@@ -37,25 +38,6 @@ FEW_BYTES, READ_BYTES = 1 << 10, 64 << 10
 
 _now_ns = time.monotonic_ns
 
-Received = tuple[bytes, list[tuple[int, int, bytes]], int, Any]
-"""As `socket.recvmsg` gives it."""
-
-
-class Reader(Protocol):
-    """Whose socket is read: first all that are ready, then each looks at what came.
-
-    In one go, because with every read the kernel's code and ours drive each other out of the processor's caches.
-    """
-
-    recvmsg: Callable[[int, int], Received]
-    """Reads once."""
-
-    def look_at(self, received: Received, at_ns: int, since_ns: int | None) -> None:
-        """What was read at that time; it came no earlier than `since_ns`, None where nobody knows."""
-
-    def broke(self, error: OSError) -> None:
-        """There is nothing more to read, for this reason."""
-
 
 class HotSelector(selectors.BaseSelector):
     """An epoll selector that reads watched sockets itself and tells asyncio of the others."""
@@ -64,9 +46,10 @@ class HotSelector(selectors.BaseSelector):
         self._epoll = select.epoll()
         self._keys: dict[int, selectors.SelectorKey] = {}
         self._readers: list[Reader | None] = []
-        self._reads: list[Callable[[int, int], Received] | None] = []
+        self._reads: list[Callable[[int, int], Received]] = []
         """By descriptor: lists, since with each read of a thousand the memory of a dictionary is fetched anew."""
         self._room = FEW_BYTES
+        self.backlog = Backlog()
         self.settle: Callable[[], None] = _nothing
         """What is to be done when all was read, before any of it is looked at."""
         self._polled_ns = time.monotonic_ns()
@@ -80,15 +63,15 @@ class HotSelector(selectors.BaseSelector):
         """Read whenever there is something, until `unwatch`."""
         self._epoll.register(fd, select.EPOLLIN)
         if fd >= len(self._readers):
-            more = [None] * (fd + 1 - len(self._readers))
-            self._readers += more
-            self._reads += more
+            more = fd + 1 - len(self._readers)
+            self._readers += [None] * more
+            self._reads += [_no_read] * more
         self._readers[fd], self._reads[fd] = reader, reader.recvmsg
 
     def unwatch(self, fd: int) -> None:
         """No more reads; to be said before the socket is closed, may be said again."""
         if 0 <= fd < len(self._readers) and self._readers[fd] is not None:
-            self._readers[fd] = self._reads[fd] = None
+            self._readers[fd], self._reads[fd] = None, _no_read
             self._epoll.unregister(fd)
 
     def register(self, fileobj: "FileDescriptorLike", events: int, data: object = None) -> selectors.SelectorKey:
@@ -121,6 +104,8 @@ class HotSelector(selectors.BaseSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Wait, read what is watched, and give asyncio what is its own."""
         earlier_ns = self._polled_ns
+        if self.backlog:
+            timeout = 0
         if self._busy and self._few and self.lingers and (timeout is None or timeout > LINGER_S):
             time.sleep(LINGER_S)
         begun_ns = _now_ns()
@@ -132,39 +117,41 @@ class HotSelector(selectors.BaseSelector):
         return others
 
     def _read_all(self, ready: list[tuple[int, int]], since_ns: int) -> list[tuple[selectors.SelectorKey, int]]:
-        """Read and look at what is watched; the rest is for asyncio."""
+        """Read what is watched, and look at it where there is time; the rest is for asyncio."""
         readers, reads, room, others = self._readers, self._reads, self._room, []
-        received: list[tuple[int, Received, int]] = []
-        broken: list[tuple[int, OSError]] = []
+        received: list[tuple[Reader, Received, int]] = []
+        broken: list[tuple[Reader, OSError]] = []
         for fd, event in ready:
-            recvmsg = reads[fd] if fd < len(reads) else None
-            if recvmsg is None:
+            reader = readers[fd] if fd < len(readers) else None
+            if reader is None:
                 if (key := self._keys.get(fd)) is not None:
                     others.append((key, _events(event) & key.events))
                 continue
             try:
-                received.append((fd, recvmsg(room, ANCILLARY_BYTES), _now_ns()))
+                received.append((reader, reads[fd](room, ANCILLARY_BYTES), _now_ns()))
             except (BlockingIOError, InterruptedError):
                 continue
             except OSError as error:
-                broken.append((fd, error))
+                broken.append((reader, error))
         if received:
             self.settle()
-        self._look_at(received, since_ns)
-        for fd, why in broken:
-            if (reader := readers[fd]) is not None:
-                reader.broke(why)
+            self._note_sizes(received, ready)
+        self.backlog.look_at(received, since_ns)
+        if broken:
+            self.backlog.catch_up()
+        for reader, why in broken:
+            reader.broke(why)
         return others
 
-    def _look_at(self, received: list[tuple[int, Received, int]], since_ns: int) -> None:
-        readers, full = self._readers, False
-        for fd, what, at_ns in received:
-            if (reader := readers[fd]) is None:  # given up by another that was looked at just now
-                continue
-            reader.look_at(what, at_ns, since_ns)
-            if len(what[0]) >= FEW_BYTES:
-                full = True
-        self._room = READ_BYTES if full else FEW_BYTES
+    def _note_sizes(self, received: list[tuple[Reader, Received, int]], ready: list[tuple[int, int]]) -> None:
+        """Choose the room of the next reads; ask no more of a stream that ended: its end may wait to be looked at."""
+        sizes = [len(what[0]) for _, what, _ in received]
+        self._room = READ_BYTES if max(sizes) >= FEW_BYTES else FEW_BYTES
+        if not min(sizes):
+            ended = {id(reader) for reader, what, _ in received if not what[0]}
+            for fd, _ in ready:
+                if fd < len(self._readers) and id(self._readers[fd]) in ended:
+                    self.unwatch(fd)
 
     def _count(self, reads: int, now_ns: int) -> None:
         self._few = reads < MANY
@@ -190,6 +177,7 @@ class HotSelector(selectors.BaseSelector):
         self._keys.clear()
         self._readers.clear()
         self._reads.clear()
+        self.backlog.forget()
 
     def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
         """What asyncio registered, by descriptor."""
@@ -260,8 +248,24 @@ def has_slept(took_ns: int, ready: int) -> bool:
     return took_ns > SLEPT_NS + EACH_NS * ready
 
 
+def catch_up() -> None:
+    """Have all looked at that the running loop has read."""
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, HotLoop):
+        loop.hot.backlog.catch_up()
+
+
+def longest_backlog_ms(loop: asyncio.AbstractEventLoop) -> float:
+    """The longest time between a read and the look at it [ms]; 0 where all was looked at right away."""
+    return loop.hot.backlog.longest_ns / 1e6 if isinstance(loop, HotLoop) else 0.0
+
+
 def _nothing() -> None:
     pass
+
+
+def _no_read(_: int, __: int) -> Received:
+    raise BlockingIOError
 
 
 def _number(fileobj: "FileDescriptorLike") -> int:

@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from deploytui.load.backlog import Received
 from deploytui.load.kernel_clock import Ancillary, KernelClock, ask_for_stamps
-from deploytui.load.loop import Received, hurry, read_once, settling, unwatch, watch
+from deploytui.load.loop import hurry, read_once, settling, unwatch, watch
 from deploytui.load.meter import LATE_NS, Meter
 from deploytui.load.wire import Sink
 

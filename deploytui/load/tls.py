@@ -6,8 +6,9 @@ import socket
 import ssl
 from collections.abc import Callable
 
+from deploytui.load.backlog import Received
 from deploytui.load.kernel_clock import KernelClock
-from deploytui.load.loop import READ_BYTES, Received
+from deploytui.load.loop import READ_BYTES
 from deploytui.load.meter import Meter
 from deploytui.load.tcp import TcpWire, dialled
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from deploytui.load.loop import HotLoop, Received, has_slept, new_loop, unwatch, watch
+from deploytui.load.backlog import Received
+from deploytui.load.loop import HotLoop, has_slept, new_loop, unwatch, watch
 
 
 @contextlib.contextmanager
