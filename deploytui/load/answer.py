@@ -8,7 +8,7 @@ from deploytui.load.head import Head
 from deploytui.load.http1 import ResponseReader
 from deploytui.load.kernel_clock import KERNEL, MIXED, USER
 from deploytui.load.outcome import record_of
-from deploytui.load.quick import is_begun, plain_text, plain_texts, token, whole_events
+from deploytui.load.quick import is_begun, plain_text, text_of, token, tokens, whole_events
 from deploytui.load.sse import EVENT_CAP, Event, EventReader
 from deploytui.record.trace import RequestRecord
 
@@ -115,19 +115,18 @@ class Answer(_Touched):
 
     def _take_middle(self, payloads: list[bytes], at_ns: int) -> None:
         """Several events under way, of which most are plain text."""
-        if texts := plain_texts(payloads):
-            self._take_texts(texts, at_ns)
+        if found := tokens(payloads):
+            self.stamps.extend([at_ns] * len(found))
+            if self.keep_text:
+                self.content += map(text_of, found)
             return
         for payload in payloads:
             if text := plain_text(payload) if self._is_under_way else None:
-                self._take_texts([text], at_ns)
+                self.stamps.append(at_ns)
+                if self.keep_text:
+                    self.content.append(text)
             else:
                 self._take(Event(payload), at_ns)
-
-    def _take_texts(self, texts: list[str], at_ns: int) -> None:
-        self.stamps.extend([at_ns] * len(texts))
-        if self.keep_text:
-            self.content += texts
 
     def _take_any(self, data: bytes, at_ns: int) -> None:
         """The short way for whole events, the long way for what stands before and behind them."""

@@ -36,6 +36,9 @@ MOST_AT_ONCE = 4096
 FEW_BYTES, READ_BYTES = 1 << 10, 64 << 10
 """Most that one read takes: little, until something fills it, since all reads of a poll shall fit the caches."""
 
+LARGE_AT_ONCE = 16
+"""Large reads that are made before they are looked at: more of them leave the caches meanwhile."""
+
 _now_ns = time.monotonic_ns
 
 
@@ -112,11 +115,14 @@ class HotSelector(selectors.BaseSelector):
         ready = self._wait(timeout)
         self._polled_ns = now_ns = _now_ns()
         since_ns = now_ns if has_slept(now_ns - begun_ns, len(ready)) else earlier_ns
-        others = self._read_all(ready, since_ns)
+        others: list[tuple[selectors.SelectorKey, int]] = []
+        at_once = LARGE_AT_ONCE if self._room > FEW_BYTES else MOST_AT_ONCE
+        for first in range(0, len(ready) or 1, at_once):  # once without news, too: earlier reads may wait
+            others += self._read(ready[first : first + at_once], since_ns)
         self._count(len(ready), now_ns)
         return others
 
-    def _read_all(self, ready: list[tuple[int, int]], since_ns: int) -> list[tuple[selectors.SelectorKey, int]]:
+    def _read(self, ready: list[tuple[int, int]], since_ns: int) -> list[tuple[selectors.SelectorKey, int]]:
         """Read what is watched, and look at it where there is time; the rest is for asyncio."""
         readers, reads, room, others = self._readers, self._reads, self._room, []
         received: list[tuple[Reader, Received, int]] = []

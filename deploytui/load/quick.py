@@ -3,10 +3,11 @@
 What is not exactly that is left to the readers of HTTP/1.1 and of event streams, which know everything else.
 """
 
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 _MOST = 4095
 """The longest chunk that goes the short way [bytes]."""
@@ -51,8 +52,49 @@ class _Token(Struct, gc=False):
     error: None = None
 
 
-_decoder = msgspec.json.Decoder(_Token)
-_decode, _decode_lines = _decoder.decode, _decoder.decode_lines
+_Some = Annotated[str, Meta(min_length=1)]
+_None = Literal[""] | None
+
+
+class _SomeDelta(Struct, gc=False):
+    content: _Some
+    reasoning: _None = None
+    reasoning_content: _None = None
+    tool_calls: None = None
+    function_call: None = None
+
+
+class _ChatChoice(Struct, gc=False):
+    delta: _SomeDelta
+    finish_reason: _None = None
+
+
+class _TextChoice(Struct, gc=False):
+    text: _Some
+    delta: None = None
+    finish_reason: _None = None
+
+
+class _ChatToken(Struct, gc=False):
+    """What is more or less than one piece of content does not decode: many are told at once, without a look at each."""
+
+    choices: tuple[_ChatChoice]
+    usage: None = None
+    error: None = None
+
+
+class _TextToken(Struct, gc=False):
+    choices: tuple[_TextChoice]
+    usage: None = None
+    error: None = None
+
+
+Token = _ChatToken | _TextToken
+"""An event that carries some content and nothing else."""
+
+_decode = msgspec.json.Decoder(_Token).decode
+_decode_chats = msgspec.json.Decoder(_ChatToken).decode_lines
+_decode_texts = msgspec.json.Decoder(_TextToken).decode_lines
 
 
 def token(data: bytes) -> str | None:
@@ -99,18 +141,17 @@ def plain_text(payload: bytes) -> str | None:
     return None if delta.reasoning or delta.reasoning_content else delta.content
 
 
-def plain_texts(payloads: list[bytes]) -> list[str] | None:
-    """The contents of events that all carry some content and nothing else; None where one does not."""
+def tokens(payloads: list[bytes]) -> Sequence[Token] | None:
+    """The tokens that events are; None where one of them carries no content, or anything beside it."""
+    decode: Callable[[bytes], Sequence[Token]] = _decode_chats if b'"delta":' in payloads[0] else _decode_texts
     try:
-        tokens = _decode_lines(b"\n".join(payloads))
+        found = decode(b"\n".join(payloads))
     except ValueError:
         return None
-    texts: list[str] = []
-    for each in tokens:
-        choice = each.choices[0]
-        delta = choice.delta
-        text = choice.text if delta is None else delta.content
-        if not text or (delta is not None and (delta.reasoning or delta.reasoning_content)):
-            return None
-        texts.append(text)
-    return texts if len(texts) == len(payloads) else None
+    return found if len(found) == len(payloads) else None
+
+
+def text_of(token: Token) -> str:
+    """Its content."""
+    choice = token.choices[0]
+    return choice.text if isinstance(choice, _TextChoice) else choice.delta.content
