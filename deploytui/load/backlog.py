@@ -48,8 +48,11 @@ class Backlog:
         """Whether any read waits."""
         return bool(self._waiting)
 
-    def look_at(self, fresh: Sequence[tuple[Reader, Received, int]], since_ns: int) -> None:
-        """Have what waits looked at, then what is fresh: as much of both as may be before the next poll."""
+    def look_at(self, fresh: Sequence[tuple[Reader, Received, int]], since_ns: int, streams: int) -> None:
+        """Have what waits looked at, then what is fresh: as much of both as may be before the next poll.
+
+        That is all of it where more than half of the `streams` had something, or much: their tokens meet anyway.
+        """
         if not self._waiting and len(fresh) <= AT_ONCE:
             for reader, received, at_ns in fresh:
                 reader.look_at(received, at_ns, since_ns)
@@ -57,7 +60,7 @@ class Backlog:
         self._waiting += [(*read, since_ns) for read in fresh]
         large = sum(len(received[0]) for _, received, _ in fresh) > LARGE_BYTES * len(fresh)
         count = len(self._waiting)
-        self._look_at_next(count if large else max(min(count, AT_ONCE), count - MOST))
+        self._look_at_next(count if large or 2 * len(fresh) > streams else max(min(count, AT_ONCE), count - MOST))
 
     def catch_up(self) -> None:
         """Have all looked at."""

@@ -51,6 +51,7 @@ class HotSelector(selectors.BaseSelector):
         self._readers: list[Reader | None] = []
         self._reads: list[Callable[[int, int], Received]] = []
         """By descriptor: lists, since with each read of a thousand the memory of a dictionary is fetched anew."""
+        self._watched = 0
         self._room = FEW_BYTES
         self.backlog = Backlog()
         self.settle: Callable[[], None] = _nothing
@@ -70,11 +71,13 @@ class HotSelector(selectors.BaseSelector):
             self._readers += [None] * more
             self._reads += [_no_read] * more
         self._readers[fd], self._reads[fd] = reader, reader.recvmsg
+        self._watched += 1
 
     def unwatch(self, fd: int) -> None:
         """No more reads; to be said before the socket is closed, may be said again."""
         if 0 <= fd < len(self._readers) and self._readers[fd] is not None:
             self._readers[fd], self._reads[fd] = None, _no_read
+            self._watched -= 1
             self._epoll.unregister(fd)
 
     def register(self, fileobj: "FileDescriptorLike", events: int, data: object = None) -> selectors.SelectorKey:
@@ -142,7 +145,7 @@ class HotSelector(selectors.BaseSelector):
         if received:
             self.settle()
             self._note_sizes(received, ready)
-        self.backlog.look_at(received, since_ns)
+        self.backlog.look_at(received, since_ns, self._watched)
         if broken:
             self.backlog.catch_up()
         for reader, why in broken:

@@ -11,6 +11,9 @@ from deploytui.load import backlog
 from deploytui.load.backlog import AT_ONCE, LARGE_BYTES, MOST, Backlog, Reader, Received
 from deploytui.load.loop import HotLoop, catch_up, new_loop, unwatch, watch
 
+MANY = 10 * MOST
+"""So many streams that no poll tells of most of them."""
+
 
 def nothing(_: int, __: int) -> Received:
     raise BlockingIOError
@@ -45,7 +48,7 @@ def test_reads_are_looked_at_in_order_each_once(polls: Sequence[int]) -> None:
     waiting, reader, first = Backlog(), Noting(), 0
     for since, count in enumerate(polls):
         before = len(reader.seen)
-        waiting.look_at(reads(reader, first, count), since)
+        waiting.look_at(reads(reader, first, count), since, MANY)
         first += count
         assert len(reader.seen) - before <= AT_ONCE or not waiting
         assert bool(waiting) == (len(reader.seen) < first)
@@ -57,24 +60,33 @@ def test_reads_are_looked_at_in_order_each_once(polls: Sequence[int]) -> None:
 
 def test_a_full_backlog_makes_room_before_the_next_poll() -> None:
     waiting, reader = Backlog(), Noting()
-    waiting.look_at(reads(reader, 0, MOST), 0)
-    waiting.look_at(reads(reader, MOST, 1000), 0)
+    waiting.look_at(reads(reader, 0, MOST), 0, MANY)
+    waiting.look_at(reads(reader, MOST, 1000), 0, MANY)
     assert len(reader.seen) >= 1000
     assert MOST + 1000 - len(reader.seen) <= MOST
 
 
+def test_where_most_streams_have_something_none_waits() -> None:
+    waiting, reader = Backlog(), Noting()
+    waiting.look_at(reads(reader, 0, 2 * AT_ONCE), 0, 4 * AT_ONCE)
+    assert waiting
+    waiting.look_at(reads(reader, 2 * AT_ONCE, 2 * AT_ONCE + 1), 0, 4 * AT_ONCE)
+    assert not waiting
+    assert numbers(reader) == list(range(4 * AT_ONCE + 1))
+
+
 def test_large_reads_do_not_wait() -> None:
     waiting, reader = Backlog(), Noting()
-    waiting.look_at(reads(reader, 0, 2 * AT_ONCE, LARGE_BYTES), 0)
+    waiting.look_at(reads(reader, 0, 2 * AT_ONCE, LARGE_BYTES), 0, MANY)
     assert not waiting
     assert len(reader.seen) == 2 * AT_ONCE
 
 
 def test_how_long_reads_waited_is_told() -> None:
     waiting, reader = Backlog(), Noting()
-    waiting.look_at(reads(reader, 0, AT_ONCE), 0)
+    waiting.look_at(reads(reader, 0, AT_ONCE), 0, MANY)
     assert waiting.longest_ns == 0
-    waiting.look_at(reads(reader, 0, AT_ONCE + 1), 0)
+    waiting.look_at(reads(reader, 0, AT_ONCE + 1), 0, MANY)
     assert waiting.longest_ns > 0
 
 
@@ -110,7 +122,7 @@ def test_catching_up_looks_at_what_waits() -> None:
         loop = asyncio.get_running_loop()
         reader = Noting()
         if isinstance(loop, HotLoop):
-            loop.hot.backlog.look_at(reads(reader, 0, 3 * backlog.AT_ONCE), 0)
+            loop.hot.backlog.look_at(reads(reader, 0, 3 * backlog.AT_ONCE), 0, MANY)
         before = len(reader.seen)
         catch_up()
         return before, len(reader.seen)
