@@ -10,6 +10,7 @@ Stopped = Literal["time", "errors", "cancelled"]
 
 
 KEY_HEADERS = ("authorization", "api-key", "x-api-key")
+"""Headers that carry a key, in lower case."""
 
 
 class Prompt(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -65,10 +66,10 @@ class LoadOrder(Struct, frozen=True, kw_only=True):
     """What no file shall hold, though a server may repeat it."""
 
     @property
-    def hidden(self) -> tuple[str, ...]:
-        """The secrets, and the keys that `headers` carry."""
-        keys = (value.removeprefix("Bearer ") for name, value in self.headers.items() if name.lower() in KEY_HEADERS)
-        return tuple(dict.fromkeys(filter(None, (*self.secrets, *keys))))
+    def keys(self) -> tuple[str, ...]:
+        """The keys that `headers` carry, of whatever length; some servers repeat them in an error."""
+        carried = (value.removeprefix("Bearer ") for name, value in self.headers.items() if name.lower() in KEY_HEADERS)
+        return tuple(filter(None, carried))
 
 
 class Ready(Struct, frozen=True, kw_only=True, tag="ready", tag_field="kind"):

@@ -16,7 +16,9 @@ from itertools import accumulate
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from deploytui.load.orders import LoadOrder
 from deploytui.load.stamps import MAGIC, pack_stamps
 from deploytui.load.trouble import LoadError
 from deploytui.record.trace import RequestRecord
@@ -28,7 +30,7 @@ BATCH = 64
 SYNC_BYTES = 8 << 20
 """Written data is brought to the disk after so much of it, so that little is left for the end [bytes]."""
 
-HIDDEN = "…".encode()
+HIDDEN = "…"
 """What stands in the place of a secret."""
 
 _encode = msgspec.json.Encoder().encode
@@ -113,14 +115,21 @@ def _whole(entries: list[bytes], written: int) -> int:
     return sum(end <= written for end in ends)
 
 
+def _without(text: str, keys: tuple[str, ...]) -> str:
+    for key in keys:
+        text = text.replace(key, HIDDEN)
+    return text
+
+
 class Sidecars:
     """Takes finished requests; `failed` is called once, from the writing thread, when the disk takes no more."""
 
-    def __init__(self, records: str, stamps: str, failed: Callable[[], None], secrets: tuple[str, ...] = ()) -> None:
-        self._records = _Sidecar(records)
-        self._stamps = _Sidecar(stamps)
+    def __init__(self, order: LoadOrder, failed: Callable[[], None]) -> None:
+        self._records = _Sidecar(order.records)
+        self._stamps = _Sidecar(order.stamps)
         self._failed = failed
-        self._secrets = [msgspec.json.encode(secret)[1:-1] for secret in secrets]
+        self._keys = order.keys
+        self._secrets = [msgspec.json.encode(secret)[1:-1] for secret in order.secrets]
         self._waiting: deque[tuple[RequestRecord, array[int]]] = deque()
         self._closing = threading.Event()
         self._error: LoadError | None = None
@@ -168,10 +177,15 @@ class Sidecars:
                 raise file.fault
 
     def _line(self, record: RequestRecord) -> bytes:
-        """The record without secrets: a server may repeat in an error what it was sent."""
+        """The record without secrets: a server may repeat in an error what it was sent.
+
+        A key may be as short as a word of the model's, so it is looked for in the error alone.
+        """
+        if record.error and self._keys:
+            record = replace(record, error=_without(record.error, self._keys))
         line = _encode(record)
         for secret in self._secrets if record.error or record.text or record.reasoning else ():
-            line = line.replace(secret, HIDDEN)
+            line = line.replace(secret, HIDDEN.encode())
         return line + b"\n"
 
     def _give_up(self, error: LoadError) -> None:

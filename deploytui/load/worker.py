@@ -62,7 +62,7 @@ async def carry_out(order: LoadOrder, inbox: Inbox, outbox: Outbox) -> Report:
     count = min(order.concurrency, len(talks))
     allow_files(order, count)
     loop = asyncio.get_running_loop()
-    sidecars = Sidecars(order.records, order.stamps, lambda: _in(loop, lambda: course.end("cancelled")), order.hidden)
+    sidecars = Sidecars(order, lambda: _in(loop, lambda: course.end("cancelled")))
     means = means_of(order, target)
     users = [means.user(number) for number in range(count)]
     course = Course(order, sum(map(len, talks)), sidecars.put)

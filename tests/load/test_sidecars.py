@@ -9,8 +9,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from deploytui.load import sidecars
+from deploytui.load.orders import LoadOrder
 from deploytui.load.sidecars import Sidecars
 from deploytui.load.stamps import unpack_stamps
 from deploytui.load.trouble import LoadError
@@ -21,9 +23,24 @@ def record(number: int) -> RequestRecord:
     return RequestRecord(id=number, sent_ns=number, end_ns=number + 5, clock="kernel", ok=True)
 
 
+def order(folder: Path, headers: dict[str, str] | None = None, secrets: tuple[str, ...] = ()) -> LoadOrder:
+    return LoadOrder(
+        base_url="http://127.0.0.1:1",
+        endpoint="chat",
+        model="m",
+        headers=headers or {},
+        output_tokens=1,
+        prompts="none",
+        concurrency=1,
+        records=str(folder / "requests.w0.jsonl"),
+        stamps=str(folder / "stamps.w0.bin"),
+        secrets=secrets,
+    )
+
+
 def written(folder: Path, count: int, failed: list[str] | None = None) -> Sidecars:
     told = [] if failed is None else failed
-    files = Sidecars(str(folder / "requests.w0.jsonl"), str(folder / "stamps.w0.bin"), lambda: told.append("failed"))
+    files = Sidecars(order(folder), lambda: told.append("failed"))
     for number in range(count):
         files.put(record(number), array("q", [number, number + 1]))
     return files
@@ -92,3 +109,26 @@ def _lines_within(size: int) -> int:
     """How many records fit."""
     ends = accumulate(len(msgspec.json.encode(record(number))) + 1 for number in range(500))
     return sum(end <= size for end in ends)
+
+
+@pytest.mark.parametrize("key", ["EMPTY", "ok", "e", "error", '"', "sk-0123456789"])
+@pytest.mark.parametrize("header", ["Authorization", "api-key", "X-API-Key"])
+def test_a_key_that_a_server_repeats_is_hidden_and_nothing_else_changes(tmp_path: Path, key: str, header: str) -> None:
+    value = f"Bearer {key}" if header == "Authorization" else key
+    files = Sidecars(order(tmp_path, {header: value}), lambda: None)
+    said = replace(record(1), ok=False, error_kind="http_401", error=f"no such: {key}", text=f"so {key} it is")
+    files.put(said, array("q"))
+    files.close()
+    (line,) = (tmp_path / "requests.w0.jsonl").read_bytes().splitlines()
+    kept = msgspec.json.decode(line, type=RequestRecord)
+    assert kept.error is not None
+    assert key not in kept.error
+    assert replace(kept, error=said.error) == said
+
+
+def test_a_secret_is_hidden_wherever_it_stands(tmp_path: Path) -> None:
+    files = Sidecars(order(tmp_path, secrets=('long"secret',)), lambda: None)
+    files.put(replace(record(1), text='it said long"secret twice: long"secret'), array("q"))
+    files.close()
+    (line,) = (tmp_path / "requests.w0.jsonl").read_bytes().splitlines()
+    assert msgspec.json.decode(line, type=RequestRecord).text == "it said … twice: …"
