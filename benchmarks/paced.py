@@ -12,6 +12,7 @@ from benchmarks.truth import Errors, Heard, errors, heard_by_floor, heard_by_ses
 
 ITL_US = 20_000
 LOAD = Load()
+LONGER = Load(requests=5 * LOAD.requests)
 TOKENS = LOAD.requests * LOAD.tokens
 
 
@@ -27,6 +28,14 @@ def measure(server: Server, cores: Cores, folder: Path, rounds: int, figures: Fi
         ran = run_on_screen(_ready(server), cores.client, folder / f"{k}" / "screen", LOAD, memory=last)
         live = _session(server, ran, "screen", figures)
         figures.add("screen moves itl p99 us", live - without)
+        _longer(server, cores, folder / f"{k}" / "longer", figures)
+
+
+def _longer(server: Server, cores: Cores, folder: Path, figures: Figures) -> None:
+    """As many streams, each with several requests: what start and end cost weighs less."""
+    server.expect(itl_us=ITL_US, stamps=0)
+    ran = run_headless(server, (cores.client,), folder, LONGER)
+    figures.add("longer cpu s per 1000", ran.watch.reaped_cpu_s / LONGER.requests * 1000)
 
 
 def _ready(server: Server) -> Server:
